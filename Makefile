@@ -1,0 +1,36 @@
+# Each target makes .venv when it is missing, and again when pyproject.toml or constraints.txt changed.
+# Only relative paths, so that the repository may lie in a folder with a space in its name.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+TARGETS := sglang==0.5.22 sglang==0.5.23
+
+.DEFAULT_GOAL := help
+.PHONY: help check test lint
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+check: .venv/made ## Hold the reference and released SGLang against the model; results/check.json
+	$(BIN)/poolproof targets install $(TARGETS)
+	mkdir -p results
+	$(BIN)/poolproof check --json results/check.json
+
+test: .venv/made ## Run the tests on two cores
+	$(BIN)/poolproof targets install $(TARGETS)
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: .venv/made ## Style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+.venv/made: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $$($(PYTHON) --version), poolproof needs Python 3.11 or newer."; \
+	  echo "  fix: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@echo 'making .venv (a few minutes the first time)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[sglang,dev]'
+	touch .venv/made

@@ -1,0 +1,1 @@
+"""Targets under test, histories, judging, traces and the `poolproof` command."""

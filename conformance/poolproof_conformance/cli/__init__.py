@@ -1,0 +1,1 @@
+"""The `poolproof` command: a file for each subcommand."""
