@@ -30,6 +30,13 @@ def write_atomically(path: Path, text: str) -> None:
         ) from None
 
 
+def check_writable(path: Path) -> None:
+    """Raise OutputFileError now, rather than after a long run, where `path` cannot be written."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputFileError(f"{path}: cannot be written", "give a path in a folder that you may write to")
+
+
 def _umask() -> int:
     """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from poolproof_conformance.wording import call_words, plural, step_words
+from poolproof_reference.reserve import spare
 from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.fits import fits
 from poolproof_spec.geometry import Member
@@ -71,6 +73,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     granted: bool
     victims: tuple[Step, ...]
     """In policy order, the first that suffice; empty for a rejection."""
+    spared: tuple[Step, ...]
+    """Those of the victims that need not go once the later ones are gone."""
     reason: Impossible | Blocked | None
     """Of a rejection."""
     stages: tuple[Stage, ...]
@@ -85,6 +89,8 @@ def explain_demand(state: PoolState, operation: AnyOperation) -> Explanation | N
     state = after_group(state)
     order = policy_order(tree_of(state))
     enough = next((k for k in range(len(order) + 1) if fits(after_steps(state, order[:k]), demand)), None)
+    victims = order[: enough or 0]
+    kept = spare(state, demand, victims)
     if enough is None:
         counts = [len(order)]
     else:
@@ -95,7 +101,8 @@ def explain_demand(state: PoolState, operation: AnyOperation) -> Explanation | N
         swa_pages=demand.swa_pages,
         state_pages=demand.state_pages,
         granted=enough is not None,
-        victims=tuple(order[: enough or 0]),
+        victims=tuple(victims),
+        spared=tuple(step for step in victims if step not in kept),
         reason=honest_reason(state, demand) if enough is None else None,
         stages=tuple(_stage(after_steps(state, order[:count]), demand, count) for count in counts),
     )
@@ -150,8 +157,10 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.granted and not count:
         yield "granted: it fits with nothing evicted."
     elif explanation.granted:
-        yield f"granted with {_plural(count, 'victim')}, the first in policy order that suffice:"
-        yield from (f"  {index}. {_step_words(step)}" for index, step in enumerate(explanation.victims, 1))
+        yield f"granted with {plural(count, 'victim')}, the first in policy order that suffice:"
+        yield from (f"  {index}. {step_words([step])}" for index, step in enumerate(explanation.victims, 1))
+        if explanation.spared:
+            yield f"of these it fits without {step_words(explanation.spared)}, which an irredundant pool keeps."
     else:
         yield f"rejected: {_reason_words(explanation.reason)}"
     for stage in explanation.stages:
@@ -161,11 +170,11 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
 
 def _stage_lines(stage: Stage, explanation: Explanation) -> Iterator[str]:
     if not explanation.granted:
-        yield f"with everything evicted that may be ({_plural(stage.victims, 'step')}), low bytes to high:"
+        yield f"with everything evicted that may be ({plural(stage.victims, 'step')}), low bytes to high:"
     elif stage.victims < len(explanation.victims):
-        yield f"why not {stage.victims}: with {_plural(stage.victims, 'victim')} gone, low bytes to high:"
+        yield f"why not {stage.victims}: with {plural(stage.victims, 'victim')} gone, low bytes to high:"
     else:
-        yield f"with {_plural(stage.victims, 'victim')} gone, low bytes to high:"
+        yield f"with {plural(stage.victims, 'victim')} gone, low bytes to high:"
     for name, (needed, free) in (("token", stage.token_ids), ("state", stage.state_ids)):
         if needed > free:
             yield f"  {name} ids: {needed} needed, {free} free: {needed - free} short."
@@ -191,7 +200,7 @@ def _band_words(band: Band) -> str:
     if band.pinned and band.start > band.pinned_start:
         return text + f": page {band.pinned_start} is pinned below it."
     over = band.end - band.page_count
-    return text + f": {_plural(over, 'page')} ({over * band.page_bytes} bytes) too many."
+    return text + f": {plural(over, 'page')} ({over * band.page_bytes} bytes) too many."
 
 
 def _binding_words(stage: Stage) -> str:
@@ -211,16 +220,8 @@ def _demand_words(explanation: Explanation) -> str:
         "SWA page": explanation.swa_pages,
         "state": explanation.state_pages,
     }
-    wanted = [_plural(count, what) for what, count in counts.items() if count]
-    fields = msgspec.to_builtins(explanation.operation)
-    call = ", ".join(f"{name}={value}" for name, value in fields.items() if name not in ("op", "name", "may_wait"))
-    waiting = "" if fields.get("may_wait", True) else ", without waiting for events"
-    return f"{fields['op']}({call}): {' + '.join(wanted) or 'no page'}{waiting}"
-
-
-def _step_words(step: Step) -> str:
-    freed = {"leaf": "all of leaf", "tombstone": "the SWA pages of", "state": "the state of"}[step.kind]
-    return f"{freed} {list(step.key)}"
+    wanted = [plural(count, what) for what, count in counts.items() if count]
+    return f"{call_words(explanation.operation)}: {' + '.join(wanted) or 'no page'}"
 
 
 def _reason_words(reason: Impossible | Blocked | None) -> str:
@@ -236,7 +237,3 @@ def _reason_words(reason: Impossible | Blocked | None) -> str:
             return f"blocked by {' and '.join(reason.by)}."
         case None:
             return "no reason found; this is a fault of the specification."
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

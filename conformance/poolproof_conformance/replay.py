@@ -1,7 +1,6 @@
 """Replay one trace on one target: judge every step, then compare with what the trace expects of that target."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -9,8 +8,8 @@ from poolproof_conformance.adapter import Adapter, Description
 from poolproof_conformance.child import TargetFailureError
 from poolproof_conformance.run import StepRecord, run_history
 from poolproof_conformance.trace_format import ExpectedOutcome, TargetExpectation, Trace
+from poolproof_conformance.wording import call_words, plural, step_words
 from poolproof_spec.catalogue import property_named
-from poolproof_spec.operation import operation_name
 from poolproof_spec.outcome import Answer, Blocked, Granted, Refused, Rejected
 from poolproof_spec.transition import cached_pages
 from poolproof_spec.verdict import Verdict
@@ -124,7 +123,7 @@ def _differs(step: StepRecord, expected: ExpectedOutcome, description: Descripti
         yield f"{expected.token_pages} token pages expected, {outcome.token_pages} found"
     lost = evicted_pages(step)
     if expected.evicted_pages not in (None, lost):
-        yield f"{expected.evicted_pages} evicted pages expected, {lost} found"
+        yield f"{plural(expected.evicted_pages or 0, 'evicted page')} expected, {lost} found"
     if expected.steps is not None and isinstance(outcome, Granted | Rejected):
         yield from _steps_differ(step, expected, description)
 
@@ -136,11 +135,6 @@ def _steps_differ(step: StepRecord, expected: ExpectedOutcome, description: Desc
         found, wanted = tuple(sorted(found, key=repr)), tuple(sorted(wanted, key=repr))
     if found != wanted:
         yield f"steps {step_words(wanted)} expected, {step_words(found)} found"
-
-
-def step_words(steps: Sequence[Any]) -> str:
-    """Eviction steps in a line."""
-    return ", ".join(f"{step.kind} {list(step.key)}" for step in steps) or "none"
 
 
 def _names(names: Sequence[str] | None) -> str:
@@ -160,31 +154,13 @@ def _replayed(step: StepRecord) -> ReplayedStep:
     )
 
 
-def call_words(operation: Any) -> str:
-    """An operation as a call: alloc(name=a, tokens=5)."""
-    fields = msgspec.to_builtins(operation)
-    shown = [f"{name}={_value(value)}" for name, value in fields.items() if not _is_default(name, value)]
-    return f"{operation_name(operation)}({', '.join(shown)})"
-
-
-def _is_default(name: str, value: Any) -> bool:
-    return name == "op" or (name, value) in (("may_wait", True), ("state", False), ("writes", []))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        shown = [str(item) for item in value]
-        return f"[{', '.join(shown)}]" if len(shown) <= 8 else f"[{', '.join(shown[:6])}, ... {len(shown)} in all]"
-    return str(value)
-
-
 def _outcome_words(step: StepRecord) -> str:
     outcome = step.outcome
     if outcome is None:
         return "skipped"
     kind = str(outcome.__struct_config__.tag)
     lost = evicted_pages(step)
-    cost = f", {lost} cached page{'' if lost == 1 else 's'} lost" if lost else ""
+    cost = f", {plural(lost, 'cached page')} lost" if lost else ""
     match outcome:
         case Rejected(reason=reason) if reason is not None:
             by = f" by {_names(reason.by)}" if isinstance(reason, Blocked) else ""

@@ -9,7 +9,6 @@ from poolproof_conformance.cli.options import mode_option, tree_core_option
 from poolproof_conformance.cli.terminal import EXIT_CODES, json_option, say, write_json
 from poolproof_conformance.errors import TraceShapeError
 from poolproof_conformance.explain import Explanation, explain_demand, explanation_lines
-from poolproof_conformance.replay import call_words
 from poolproof_conformance.run import run_history
 from poolproof_conformance.state_files import read_state_or_trace
 from poolproof_conformance.target_names import resolve_target
@@ -91,7 +90,7 @@ def _demands_of(
 
 def _tell(number: int | None, explanation: Explanation) -> None:
     if number is not None:
-        say(f"operation {number}: {call_words(explanation.operation)}")
+        say(f"operation {number}")
     for line in explanation_lines(explanation):
         say(line)
     say()

@@ -1,15 +1,26 @@
 """`poolproof replay`: traces on targets."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from poolproof_conformance.adapter import Adapter
 from poolproof_conformance.cli.options import mode_option, tree_core_option
-from poolproof_conformance.cli.terminal import EXIT_CODES, coloured, json_option, progress, say, write_json
+from poolproof_conformance.cli.terminal import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    coloured,
+    json_option,
+    note,
+    say,
+    write_json,
+)
 from poolproof_conformance.replay import Replay
 from poolproof_conformance.replay import replay as replay_trace
-from poolproof_conformance.target_names import resolve_target
-from poolproof_conformance.trace_format import Mode, TreeCore
+from poolproof_conformance.target_names import Target, resolve_target
+from poolproof_conformance.trace_format import Mode, Trace, TreeCore
 from poolproof_conformance.traces import read_trace
 from poolproof_spec.verdict import Verdict, worst
 
@@ -26,6 +37,7 @@ from poolproof_spec.verdict import Verdict, worst
 @click.option(
     "--as-expected", is_flag=True, help="Exit 0 if all is as the traces foretell, violations included; else 1."
 )
+@click.option("--steps/--no-steps", "with_steps", default=None, help="Show every step. [default: of a single trace]")
 @json_option
 def replay(
     files: tuple[Path, ...],
@@ -33,6 +45,7 @@ def replay(
     mode: Mode | None,
     tree_core: TreeCore,
     as_expected: bool,
+    with_steps: bool | None,
     json_path: Path | None,
 ) -> int:
     """Replay traces on a target, judge every step, and compare with what the traces expect.
@@ -44,25 +57,33 @@ def replay(
       poolproof replay traces/*.json --target ./my-adapter --as-expected
     """
     traces = [read_trace(path) for path in files]
+    names = names or ("reference",)
     # Resolved before anything runs: a wrong name must not cost a half run.
-    targets = {(name, m): resolve_target(name, tree_core, m) for name in names or ("reference",) for m in _modes(mode)}
+    runs = [
+        (trace, resolve_target(name, tree_core, mode or trace.mode or "eager")) for name in names for trace in traces
+    ]
+    with_steps = len(runs) == 1 if with_steps is None else with_steps
     results: list[Replay] = []
-    total = len(traces) * len(names or ("reference",))
-    with progress("replay", total) as told:
-        for name in names or ("reference",):
-            for trace in traces:
-                target = targets[name, mode or trace.mode or "eager"]
-                with target.opened() as adapter:
-                    result = replay_trace(adapter, trace, name, target.tree_core, target.mode)
-                results.append(result)
-                _tell(result, target.title)
-                told(len(results))
+    try:
+        for trace, adapter, target in opened(runs):
+            result = replay_trace(adapter, trace, target.name, target.tree_core, target.mode)
+            results.append(result)
+            _tell(result, target.title, with_steps)
+    except KeyboardInterrupt:
+        note(f"interrupted: {len(results)} of {len(runs)} replayed; no JSON written.")
+        return EXIT_INTERRUPTED
     write_json(json_path, [{"as_expected": result.as_expected, **_fields(result)} for result in results])
     return EXIT_CODES[worst(_judged(result, as_expected) for result in results)]
 
 
-def _modes(mode: Mode | None) -> tuple[Mode, ...]:
-    return (mode,) if mode else ("eager", "lazy")
+def opened(runs: Sequence[tuple[Trace, Target]]) -> Iterator[tuple[Trace, Adapter, Target]]:
+    """The runs with an adapter each; one adapter, and process, for all runs of a target."""
+    with ExitStack() as stack:
+        adapters: dict[Target, Adapter] = {}
+        for trace, target in runs:
+            if target not in adapters:
+                adapters[target] = stack.enter_context(target.opened())
+            yield trace, adapters[target], target
 
 
 def _fields(result: Replay) -> dict[str, object]:
@@ -78,15 +99,15 @@ def _judged(result: Replay, as_expected: bool) -> Verdict:
     return "violated" if result.violated or result.differences else "holds"
 
 
-def _tell(result: Replay, title: str) -> None:
-    say(f"{result.trace} on {title}: {coloured(result.verdict)}")
-    for step in result.steps:
+def _tell(result: Replay, title: str, with_steps: bool) -> None:
+    foretold = ", as the trace expects" if result.as_expected else ""
+    violated = f" ({', '.join(result.violated)})" if result.violated else ""
+    say(f"{result.trace} on {title}: {coloured(result.verdict)}{violated}{foretold}")
+    for step in result.steps if with_steps else ():
         say(f"  {step.index}. {step.operation}: {step.outcome}")
         for finding in step.findings:
             say(f"       {click.style(finding, fg='red')}")
     if result.verdict == "unknown":
         say(f"  unknown: {result.reason}")
-    elif result.as_expected:
-        say("  as the trace expects.")
     for difference in result.differences:
         say(f"  not as expected: {difference}")

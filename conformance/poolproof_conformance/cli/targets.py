@@ -6,8 +6,7 @@ import click
 
 from poolproof_conformance.cli.terminal import json_option, note, say, write_json
 from poolproof_conformance.errors import TargetNameError
-from poolproof_conformance.target_names import KNOWN_RELEASES
-from poolproof_conformance.targets import install_release, installed_root
+from poolproof_conformance.targets import KNOWN_RELEASES, install_release, installed_root
 
 
 @click.group()

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from poolproof_conformance.atomic_file import write_atomically
+from poolproof_conformance.atomic_file import check_writable, write_atomically
 from poolproof_spec.verdict import Verdict
 
 EXIT_CODES: Mapping[Verdict, int] = {"holds": 0, "violated": 1, "unknown": 2}
@@ -23,11 +23,19 @@ PLAIN_LINE_EVERY_S = 10.0
 
 COLOURS: Mapping[str, str] = {"holds": "green", "violated": "red", "unknown": "yellow"}
 
+
+def _checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None:
+        check_writable(path)
+    return path
+
+
 json_option = click.option(
     "--json",
     "json_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
+    callback=_checked,
     help="Write the results as JSON too; the file is replaced as a whole.",
 )
 

@@ -1,1 +1,1 @@
-"""Released SGLang, its memory cache alone and on the CPU, under the conformance runner; runs in a child process only."""
+"""Released SGLang, its memory cache alone and on the CPU, as a target; runs in a child process only."""

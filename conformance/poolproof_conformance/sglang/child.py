@@ -1,4 +1,4 @@
-"""`python -m poolproof_conformance.sglang.child --root DIR --core rust --mode lazy`: one release, served as a target."""
+"""`python -m poolproof_conformance.sglang.child --root DIR --core rust --mode lazy`: one release as a target."""
 
 import argparse
 import logging
@@ -11,7 +11,7 @@ from pathlib import Path
 from poolproof_conformance.child_server import serve_standard_streams
 from poolproof_conformance.sglang.adapter import SglangAdapter
 from poolproof_conformance.sglang.engine import Engine, TreeCoreError
-from poolproof_conformance.sglang.shim import ShimError
+from poolproof_conformance.sglang.stand_in import ShimError
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,10 +17,10 @@ LEAVES: dict[str, dict[str, object]] = {
     "exec.mamba": {"mamba_max_states_per_path": -1, "enable_mamba_extra_buffer_lazy": False},
     "parallel": {"attn_dcp_size": 1, "attn_dcp_rank": 0, "dcp_enabled": False},
 }
-"""Namespace to leaf to value: no host tier, no disaggregation, no speculation, one rank, states at sequence ends only."""
+"""Namespace to leaf to value: no host tier, disaggregation or speculation, one rank, states at sequence ends only."""
 
 STATE_CHUNK_TOKENS = 64
-"""Granularity of cached states inside a sequence, in tokens: the engine's max(64, page size). Only reported by a match."""
+"""Granularity of states inside a sequence, in tokens: the engine's max(64, page size). Only told by a match."""
 
 
 def configure(runtime_context: Any) -> None:

@@ -23,7 +23,7 @@ class Event:
 
 
 class Stream:
-    """The stream that the engine's allocators run on. Waiting for an event ends the forward before anything else runs."""
+    """The stream that the engine's allocators run on: waiting for an event ends the forward before anything else."""
 
     def __init__(self) -> None:
         self.waited: list[Event] = []

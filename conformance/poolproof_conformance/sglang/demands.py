@@ -4,13 +4,13 @@ Files and lines are those of sglang 0.5.23 under srt/. Where the engine has a fu
 it is called, so that each release asks its evictor what it asks there: one page for each decoding request, the exact
 pages of an extend or a conservative bound. A RuntimeError that says "out of memory" is its way to refuse.
 
-- alloc: `alloc_token_slots` (mem_cache/allocation.py 152). It is for one-token pages; on larger ones the same two calls,
-  evict then alloc, for whole pages.
+- alloc: `alloc_token_slots` (mem_cache/allocation.py 152), which is for one-token pages; on larger ones the same two
+  calls, evict then alloc, for whole pages.
 - extend: one-token pages as alloc (allocation.py 408); larger ones `alloc_paged_token_slots_extend` (175).
 - decode: likewise `alloc_paged_token_slots_decode` (570).
 - extend_tail: the decode node's preallocation (disaggregation/decode.py 2283-2318, 2477): a FULL shortfall is evicted,
   then both sides are reclaimed together, then `alloc_extend_swa_tail`; without SWA pages `alloc_extend`.
-- alloc_states: `ensure_mamba_capacity` (allocation.py 298), then the state slots at once, as a prefill batch takes them.
+- alloc_states: `ensure_mamba_capacity` (allocation.py 298), then the slots at once, as a prefill batch takes them.
 - recover: the SWA half of a load-back from the host: a physical reservation, an SWA eviction if that failed
   (hybrid_cache/hybrid_cache_controller.py 1884, hybrid_pool_assembler.py 62), the reservation again, then the binding.
 """
@@ -74,6 +74,14 @@ class Demands:
         tokens = self.built.allocator.alloc(pages * self.page_tokens)
         return None if tokens is None else self._pages(tokens)
 
+    def give_back(self, ids: Sequence[VirtualId]) -> None:
+        """Free such pages again, member by member as an eviction does: an open group stays as it is."""
+        if ids:
+            allocator, tokens = self.built.allocator, self.tokens_of(ids)
+            if hasattr(allocator, "swa_attn_allocator"):
+                allocator.swa_attn_allocator.free(tokens)
+            allocator.full_attn_allocator.free(tokens)
+
     def _extend(self, prefix_lens: Sequence[TokenCount], seq_lens: Sequence[TokenCount]) -> Any:
         grown = sum(seq_lens) - sum(prefix_lens)
         if self.page_tokens == 1:
@@ -134,8 +142,10 @@ class Demands:
         return Request(swa_ids=set(missing))
 
     def _last_places(self, lengths: Sequence[int]) -> Any:
-        """Where the engine is told that each request's last token lies: in the sink page, so that a partly filled page
-        that it goes on with (anybody's: lengths are arithmetic here) is not mistaken for a new one."""
+        """Where the engine is told that each request's last token lies: in the sink page.
+
+        So a partly filled page that it goes on with (anybody's: lengths are arithmetic) is not taken for a new one.
+        """
         return tensor([(n - 1) % self.page_tokens for n in lengths])
 
     def tokens_of(self, ids: Sequence[VirtualId]) -> Any:

@@ -63,7 +63,7 @@ class Engine:
 
         sub_pool.alloc_extend_kernel = cpu_device.extend_kernel(paged.alloc_extend_naive)
         sub_pool.alloc_decode_kernel = cpu_device.decode_kernel(paged.alloc_decode_naive)
-        torch.cuda.current_stream = lambda *_: self.stream  # type: ignore[assignment, return-value]
+        torch.cuda.current_stream = lambda *_: self.stream  # type: ignore[assignment]
 
     def configure(self) -> None:
         """Publish the configuration leaves afresh; called before each build."""

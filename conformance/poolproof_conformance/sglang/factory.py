@@ -81,7 +81,7 @@ def _state_shape(geometry: Geometry) -> SimpleNamespace:
     import torch
 
     member = next(m for m in geometry.members if m.role == "state")
-    conv_bytes, temporal = member.page_bytes, EMPTY_TEMPORAL_SHAPE
+    conv_bytes, temporal = int(member.page_bytes), EMPTY_TEMPORAL_SHAPE
     if conv_bytes == 3 * CONV_ROW_BYTES + TEMPORAL_BYTES:
         conv_bytes, temporal = 3 * CONV_ROW_BYTES, TEMPORAL_SHAPE
     if conv_bytes % CONV_ROW_BYTES:

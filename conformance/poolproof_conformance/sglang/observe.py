@@ -68,11 +68,13 @@ def _ids(tensor: Any) -> tuple[VirtualId, ...]:
 
 
 def _pending(made: Any) -> tuple[tuple[PageId, str], ...]:
-    return tuple(sorted((page, event.name) for event, (pages, _) in made._pending_reuse.items() for page in pages))
+    """Vacated pages whose event has not fired; the engine takes back those whose event has at its next flush."""
+    waiting = ((event, pages) for event, (pages, _) in made._pending_reuse.items() if not event.fired)
+    return tuple(sorted((page, event.name) for event, pages in waiting for page in pages))
 
 
 def _free_pages(made: Any) -> tuple[PageId, ...]:
-    """What the member counts as free: its holes, and all beyond its frontier."""
+    """What the member counts as free: its holes, vacated pages that nobody reads now, and all beyond its frontier."""
     usable = range(made.min_page_index, made.num_pages)
     if made.grow_direction == "up":
         span = range(made.min_page_index, made.watermark_physical)
@@ -81,7 +83,8 @@ def _free_pages(made: Any) -> tuple[PageId, ...]:
     else:
         span = range(made.low_wm_page, made.high_wm_page)
     outside = [*range(usable.start, min(span.start, usable.stop)), *range(max(span.stop, usable.start), usable.stop)]
-    return tuple(sorted(outside + made._free_phys_pages.tolist()))
+    vacated = [page for event, (pages, _) in made._pending_reuse.items() if event.fired for page in pages]
+    return tuple(sorted(outside + vacated + made._free_phys_pages.tolist()))
 
 
 def _entries(nodes: list[Node]) -> tuple[Entry, ...]:

@@ -2,8 +2,8 @@
 
 An insert does what a request of the engine does that ends: it takes the pages that the prefix lacks, hands all of them
 to `insert` and leaves it to the engine to free those that turned out to be duplicates. What it lacks follows the
-engine's rule for a usable prefix (components/swa.py 357): FULL throughout and SWA without a gap for a window back, or to
-the root; pages after a gap are brought anew, and the engine gives their SWA pages to the tombstoned nodes.
+engine's rule for a usable prefix (components/swa.py 357): FULL throughout, and SWA without a gap for a window back or
+to the root; pages after a gap are brought anew, and the engine gives their SWA pages to the tombstoned nodes.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from poolproof_conformance.sglang.demands import Demands
 from poolproof_conformance.sglang.engine import Engine
 from poolproof_conformance.sglang.factory import Built
-from poolproof_conformance.sglang.running import Handle, Request
+from poolproof_conformance.sglang.running import Handle, Request, UnknownNameError, known
 from poolproof_conformance.sglang.tree import Key, Node, Tree
 from poolproof_spec.units import VirtualId
 
@@ -37,13 +37,12 @@ class Prefixes:
         if self.built.states_in_tree and not with_state:
             raise UnsupportedPrefixError("insert without a state: a tree with states takes none such")
         ids, usable = self._present(nodes, key)
-        state = self.built.states.alloc(1) if with_state else None
-        if with_state and state is None:
-            return None
         brought = self.demands.alloc_without_evicting(len(key) - usable)
         if brought is None:
-            if state is not None:
-                self.built.states.free(state)
+            return None
+        state = self.built.states.alloc(1) if with_state else None
+        if with_state and state is None:
+            self.demands.give_back(brought)
             return None
         had = {i for node in nodes if node.has_swa for i in node.ids} - set(brought)
         self._hand_over(key, ids[:usable] + brought, usable, state)
@@ -100,6 +99,8 @@ class Prefixes:
 
     def lock(self, name: str, key: Key) -> int:
         """Match, then lock what was found; a lock that found nothing is none."""
+        if name in self.handles:
+            raise UnknownNameError(f"there is a lock {name!r} already")
         pages, node = self.match(key)
         if pages:
             self.handles[name] = Handle(key=key[:pages], lock=self.built.cache.lock(node))
@@ -108,12 +109,15 @@ class Prefixes:
 
     def unlock(self, name: str) -> None:
         """Give a lock back."""
-        self.built.cache.unlock(self.handles.pop(name).lock)
+        self.built.cache.unlock(known(self.handles, "lock", name).lock)
+        del self.handles[name]
         self.tree.unlocked(name)
 
     def unlock_window(self, name: str) -> None:
         """Give its window and state part back, once."""
-        handle = self.handles[name]
+        if not self.tree.window_tokens:
+            raise UnsupportedPrefixError("unlock_window: without SWA pages the engine releases nothing early")
+        handle = known(self.handles, "lock", name)
         if not handle.window_released:
             self.built.cache.release_swa(handle.lock)
             handle.window_released = True

@@ -19,11 +19,27 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from poolproof_conformance.sglang.stand_in import ShimError, module_getattr
+
 ENGINE = "sglang"
 """Top-level package of the engine."""
 
 INERT_MODULES = frozenset(
-    "triton psutil orjson pybase64 requests PIL starlette pydantic pydantic_core zmq tvm_ffi transformers torchvision".split()
+    {
+        "PIL",
+        "orjson",
+        "psutil",
+        "pybase64",
+        "pydantic",
+        "pydantic_core",
+        "requests",
+        "starlette",
+        "torchvision",
+        "transformers",
+        "triton",
+        "tvm_ffi",
+        "zmq",
+    }
 )
 """Packages that the engine's memory cache imports at module top but never executes on the CPU."""
 
@@ -35,7 +51,7 @@ BARE_PACKAGES = frozenset(
         "sglang.srt.layers.deep_gemm_wrapper",
     }
 )
-"""Packages of the engine whose `__init__` is not run (it pulls the whole engine in); their submodules import as usual."""
+"""Packages of the engine whose `__init__` is not run (it pulls the engine in); their submodules import as usual."""
 
 CUT_MODULES = frozenset(
     {
@@ -44,99 +60,11 @@ CUT_MODULES = frozenset(
         "sglang.srt.managers.schedule_batch",
     }
 )
-"""Modules of the engine that are answered by a stand-in altogether: the memory cache takes names from them for types."""
-
-
-class ShimError(ImportError):
-    """The engine's memory cache could not be loaded, or ran into a stand-in; the message says which and what to do."""
+"""Modules of the engine answered by a stand-in altogether: the memory cache takes names from them for types only."""
 
 
 class UnknownImportError(ShimError):
     """The release imports a module that is neither installed nor stood in for."""
-
-
-class StandInCalledError(ShimError):
-    """The engine executed a stand-in, so whatever it computed from it would be made up."""
-
-
-def _importing() -> bool:
-    """Whether an import is under way: then a stand-in may be called, as a decorator or a base class."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _refuse_after_loading(name: str) -> None:
-    if not _importing():
-        raise StandInCalledError(
-            f"the engine called {name}, of which there is only a stand-in.\n"
-            "  fix: install the real package; or give that path a CPU equivalent in poolproof_conformance/sglang/cpu_device.py"
-        )
-
-
-class _StandInType(type):
-    """The class of stand-in classes: any attribute is another one, any subscript is itself."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> "_StandInType":
-        return super().__new__(cls, name, bases, namespace)
-
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
-        super().__init__(name, bases, namespace)
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        inner = _stand_in(f"{cls.__qualname__}.{name}")
-        setattr(cls, name, inner)
-        return inner
-
-    def __getitem__(cls, _: object) -> "_StandInType":
-        return cls
-
-
-class StandIn(metaclass=_StandInType):
-    """What an absent module's names are: fit to be imported, subclassed and used as a decorator, and for nothing else."""
-
-    def __init_subclass__(cls, **_: Any) -> None:
-        pass
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        if type(self).__module__ == __name__:
-            _refuse_after_loading(type(self).__qualname__)
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        _refuse_after_loading(type(self).__qualname__)
-        return arguments[0] if len(arguments) == 1 and callable(arguments[0]) and not keywords else self
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
-
-def _stand_in(qualified_name: str) -> Any:
-    made = _StandInType(qualified_name.rpartition(".")[2], (StandIn,), {"__module__": __name__})
-    made.__qualname__ = qualified_name
-    return made
-
-
-def _module_getattr(module: ModuleType) -> Any:
-    """Module-level `__getattr__`: a real submodule where there is one, otherwise an inert class."""
-
-    def get(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        for folder in map(Path, module.__path__):
-            if (folder / f"{name}.py").exists() or (folder / name).is_dir():
-                return importlib.import_module(f"{module.__name__}.{name}")
-        made = _stand_in(f"{module.__name__}.{name}")
-        setattr(module, name, made)
-        return made
-
-    return get
 
 
 class _Loader(importlib.abc.Loader):
@@ -144,7 +72,7 @@ class _Loader(importlib.abc.Loader):
         return ModuleType(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__getattr__"] = _module_getattr(module)
+        module.__dict__["__getattr__"] = module_getattr(module)
 
 
 class _EngineFinder(importlib.abc.MetaPathFinder):
@@ -210,7 +138,7 @@ def _identity_compile() -> Iterator[None]:
     try:
         yield
     finally:
-        torch.compile, torch.compiler.disable = real  # type: ignore[method-assign]
+        torch.compile, torch.compiler.disable = real
 
 
 def install(root: Path) -> None:
@@ -253,8 +181,8 @@ def _explained(error: ImportError) -> ShimError:
         top = module.partition(".")[0]
         return UnknownImportError(
             f"{importer} imports {module!r}, which is neither installed nor stood in for.\n"
-            f"  fix: pip install the package that provides {top!r}; or, if the memory cache never executes it on the CPU, "
-            f"add {top!r} to INERT_MODULES in poolproof_conformance/sglang/shim.py",
+            f"  fix: pip install the package that provides {top!r}; or, if the memory cache never executes it on the "
+            f"CPU, add {top!r} to INERT_MODULES in poolproof_conformance/sglang/shim.py",
             name=module,
         )
     return ShimError(

@@ -1,0 +1,98 @@
+"""Wrong readings of a demand: pages counted wrongly, probes in place of the exact need, waits that were not allowed."""
+
+from msgspec.structs import replace
+
+from poolproof_conformance.faulty.choosing import WalkingPool
+from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.reserve import victims
+from poolproof_spec import operation as op
+from poolproof_spec.demand import Demand
+from poolproof_spec.fits import fits, ids_suffice
+from poolproof_spec.occupancy import occupancies
+from poolproof_spec.outcome import AnyOutcome, Step
+from poolproof_spec.state import PoolState
+from poolproof_spec.sweep import sweep
+from poolproof_spec.units import PageCount, pages_for_tokens
+
+
+def token_probe(state: PoolState, demand: Demand, pages: int) -> Demand:
+    """The demand with its token pages replaced by a guess."""
+    return replace(demand, full_pages=pages, swa_pages=pages if state.geometry.has_role("swa") else 0)
+
+
+class ConservativeProbe(SeamedPool):
+    """A prefill must fit by a rounded-up guess before it is looked at."""
+
+    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
+        """None where tokens + batch * page_tokens could not be had."""
+        if isinstance(operation, op.Extend):
+            page_tokens = state.geometry.page_tokens
+            tokens = sum(operation.seq_lens) - sum(operation.prefix_lens)
+            guess = pages_for_tokens(tokens + len(operation.seq_lens) * page_tokens, page_tokens)
+            if victims(state, token_probe(state, demand, guess)) is None:
+                return None
+        return super().choose(state, demand, operation)
+
+
+class DecodeProbe(SeamedPool):
+    """Every request of a decode step is taken to begin a page."""
+
+    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
+        """Victims for a page a request, where there are enough."""
+        steps = None
+        if isinstance(operation, op.Decode):
+            steps = victims(state, token_probe(state, demand, len(operation.seq_lens)))
+        return super().choose(state, demand, operation) if steps is None else steps
+
+
+class WholePagesOnly(SeamedPool):
+    """Rounds tokens down to pages."""
+
+    def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
+        """floor(tokens / page_tokens)."""
+        demand = super().demand(state, operation)
+        if isinstance(operation, op.Alloc):
+            return token_probe(state, demand, operation.tokens // state.geometry.page_tokens)
+        return demand
+
+
+class WholeTail(SeamedPool):
+    """Takes SWA pages for all of a prefill."""
+
+    def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
+        """Whatever the tail."""
+        demand = super().demand(state, operation)
+        if isinstance(operation, op.ExtendTail):
+            return token_probe(state, demand, demand.full_pages)
+        return demand
+
+
+class OnePageShort(SeamedPool):
+    """Gives one token page less than was asked for, where it was asked for several."""
+
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+        """Room was made for all of them."""
+        pages = PageCount(demand.full_pages - 1 if demand.full_pages > 1 else demand.full_pages)
+        return super().grant(operation, replace(demand, full_pages=pages, swa_pages=min(pages, demand.swa_pages)), steps)
+
+
+class OneWayFloat(WalkingPool):
+    """A float is taken to grow upwards only."""
+
+    def enough(self, start: PoolState, stage: PoolState, demand: Demand) -> bool:
+        """Whether it fits with no float's window beginning below its lowest page."""
+        needs = list(occupancies(stage, demand))
+        for index, (member, now) in enumerate(zip(stage.geometry.members, stage.members, strict=True)):
+            pages = now.live_pages | now.pending_pages
+            if member.kind == "float" and pages:
+                needs[index] = replace(needs[index], first_page=min(pages))
+        return ids_suffice(stage, demand) and bool(sweep(needs).fits)
+
+
+class WaitsUnasked(SeamedPool):
+    """Waits for events whether or not the caller allows it."""
+
+    def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
+        """As if it were allowed; only where nothing else helps."""
+        demand = super().demand(state, operation)
+        return demand if fits(state, demand) else replace(demand, may_wait=True)

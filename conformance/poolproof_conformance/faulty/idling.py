@@ -1,0 +1,55 @@
+"""Operations that are answered and not carried out, or only in part."""
+
+from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_spec import operation as op
+from poolproof_spec.outcome import AnyOutcome, Done
+
+
+class DropsInserts(SeamedPool):
+    """Says that a prefix was cached, and caches nothing."""
+
+    def insert(self, operation: op.Insert) -> AnyOutcome:
+        """Done, without pages."""
+        return Done()
+
+
+class IgnoresLaunch(SeamedPool):
+    """Takes no note of what a forward in flight reads and writes."""
+
+    def launch(self, operation: op.Launch) -> AnyOutcome:
+        """The event alone."""
+        outcome = super().launch(operation)
+        self.pool.flights[operation.event] = (set(), set())
+        return outcome
+
+
+class IgnoresFire(SeamedPool):
+    """Never hears that a forward has ended."""
+
+    def fire(self, operation: op.Fire) -> AnyOutcome:
+        """What is pending stays pending."""
+        return Done()
+
+
+class IgnoresGateCall(SeamedPool):
+    """Never closes a gate."""
+
+    def gate(self, operation: op.Gate) -> AnyOutcome:
+        """They stay open."""
+        return Done()
+
+
+class IgnoresGroup(SeamedPool):
+    """Frees at once, group or not."""
+
+    def group_begin(self, operation: op.GroupBegin) -> AnyOutcome:
+        """No group is opened."""
+        return Done()
+
+
+class IgnoresLock(SeamedPool):
+    """Finds the prefix and does not lock it."""
+
+    def lock(self, operation: op.LockPrefix) -> AnyOutcome:
+        """A match."""
+        return Done(matched_pages=len(self.cache.match(operation.key)))
