@@ -38,6 +38,8 @@ class Band(msgspec.Struct, frozen=True, kw_only=True):
     """Movable live pages."""
     new: int
     """Pages that the demand takes."""
+    anchored: bool
+    """Bounds the others even when empty."""
     start: int
     """The least window is [start, end), in pages."""
     end: int
@@ -135,6 +137,7 @@ def _bands(state: PoolState, demand: Demand, needs: tuple[Occupancy, ...]) -> It
             pinned_end=need.pinned_end,
             live=need.loose_count - new,
             new=new,
+            anchored=member.anchored,
             start=window.start,
             end=window.end,
             fits=bool(window.fits),
@@ -185,7 +188,7 @@ def _stage_lines(stage: Stage, explanation: Explanation) -> Iterator[str]:
 
 def _band_words(band: Band) -> str:
     if band.empty:
-        return f"{band.member}: empty; " + ("bounds nobody." if band.fits else "its closed end is in the way.")
+        return f"{band.member}: empty; {_empty_words(band)}"
     from_below = -(-band.below_bytes // band.page_bytes)
     why = f"first page {band.first_page}" if band.first_page >= from_below else f"byte {band.below_bytes} below it"
     parts = [f"{band.live} live"] if band.live else []
@@ -201,6 +204,12 @@ def _band_words(band: Band) -> str:
         return text + f": page {band.pinned_start} is pinned below it."
     over = band.end - band.page_count
     return text + f": {plural(over, 'page')} ({over * band.page_bytes} bytes) too many."
+
+
+def _empty_words(band: Band) -> str:
+    if not band.fits:
+        return f"but anchored at its end, byte {band.page_count * band.page_bytes}, which those below it pass."
+    return "but anchored: bounds the others where its own pages would begin." if band.anchored else "bounds nobody."
 
 
 def _binding_words(stage: Stage) -> str:

@@ -1,6 +1,8 @@
 """Hypothesis strategies for geometries and histories; small, so that a counterexample can be read."""
 
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -50,10 +52,26 @@ LOCKS = st.sampled_from(("x", "y"))
 EVENTS = st.sampled_from(("e1", "e2"))
 
 
-def demands(geometry: Geometry) -> st.SearchStrategy[op.AnyOperation]:
+class Shape(NamedTuple):
+    """All that the choice of operations depends on; few, so that strategies are built once and kept."""
+
+    page_tokens: int
+    has_swa: bool
+    has_states: bool
+    token_ids: int
+    """Size of the token id space."""
+
+
+def shape_of(geometry: Geometry) -> Shape:
+    """The shape of a geometry."""
+    has_swa, has_states = geometry.has_role("swa"), geometry.has_role("state")
+    return Shape(geometry.page_tokens, has_swa, has_states, len(geometry.id_range("full")))
+
+
+def demands(shape: Shape) -> st.SearchStrategy[op.AnyOperation]:
     """A demand of any kind the layout has, from nothing to a little more than could ever fit."""
-    t = geometry.page_tokens
-    most = max(len(geometry.id_range("full")) + 2, 2)
+    t = shape.page_tokens
+    most = shape.token_ids + 2
     tokens, small, wait = st.integers(0, most * t), st.integers(1, 3 * t), st.sampled_from((True, True, False))
     kinds: list[st.SearchStrategy[op.AnyOperation]] = [
         st.builds(op.Alloc, name=REQUESTS, tokens=tokens, may_wait=wait),
@@ -61,10 +79,10 @@ def demands(geometry: Geometry) -> st.SearchStrategy[op.AnyOperation]:
         st.builds(_extend, REQUESTS, st.lists(st.tuples(st.integers(0, 2 * t), small), min_size=1, max_size=2), wait),
         st.builds(op.Decode, name=REQUESTS, seq_lens=st.lists(small, min_size=1, max_size=3).map(tuple), may_wait=wait),
     ]
-    if geometry.has_role("swa"):
+    if shape.has_swa:
         kinds.append(st.builds(_extend_tail, REQUESTS, st.integers(0, t), small, st.integers(0, 3), wait))
         kinds.append(st.builds(op.Recover, name=REQUESTS, may_wait=wait))
-    if geometry.has_role("state"):
+    if shape.has_states:
         kinds.append(st.builds(op.AllocStates, name=REQUESTS, count=st.integers(1, 5), may_wait=wait))
         kinds.append(st.builds(op.AllocStates, name=REQUESTS, count=st.integers(1, 2), may_wait=wait))
     return st.one_of(kinds)
@@ -80,17 +98,18 @@ def _extend(name: str, growth: list[tuple[int, int]], may_wait: bool) -> op.Exte
 
 
 def _extend_tail(name: str, prefix: int, more: int, tail: int, may_wait: bool) -> op.ExtendTail:
-    lengths = (TokenCount(prefix), TokenCount(prefix + more), TokenCount(tail))
+    lengths = (TokenCount(prefix), TokenCount(prefix + more), TokenCount(min(tail, more)))
     return op.ExtendTail(name=name, prefix_len=lengths[0], seq_len=lengths[1], tail=lengths[2], may_wait=may_wait)
 
 
-def phrases(geometry: Geometry) -> st.SearchStrategy[tuple[op.AnyOperation, ...]]:
+@cache
+def phrases(shape: Shape) -> st.SearchStrategy[tuple[op.AnyOperation, ...]]:
     """One to three operations that mean something together; single ones come most often.
 
     Independent draws rarely close a gate and then need room, or lock what they then press on.
     """
-    caches_states = geometry.has_role("state") and geometry.page_tokens == 1
-    demand, free = demands(geometry), st.builds(op.Free, name=REQUESTS)
+    caches_states = shape.has_states and shape.page_tokens == 1
+    demand, free = demands(shape), st.builds(op.Free, name=REQUESTS)
     insert = st.builds(op.Insert, key=KEYS, state=st.just(caches_states))
     lock = st.builds(op.LockPrefix, name=LOCKS, key=KEYS)
     launch = st.builds(op.Launch, event=EVENTS, writes=st.lists(REQUESTS, max_size=1).map(tuple))
@@ -110,7 +129,7 @@ def phrases(geometry: Geometry) -> st.SearchStrategy[tuple[op.AnyOperation, ...]
         st.just(op.Query()),
         st.just(op.Capacity()),
     ]
-    if geometry.has_role("swa"):
+    if shape.has_swa:
         setup.append(st.builds(op.FreeWindow, name=REQUESTS))
         setup.append(st.builds(op.UnlockWindow, name=LOCKS))
     return st.one_of(
@@ -133,5 +152,5 @@ def histories(
 ) -> History:
     """A geometry and a history for it, long enough to come under pressure; shrink.py takes it below `shortest`."""
     geometry = draw(geometries(layouts))
-    parts = draw(st.lists(phrases(geometry), min_size=shortest, max_size=longest))
+    parts = draw(st.lists(phrases(shape_of(geometry)), min_size=shortest, max_size=longest))
     return geometry, tuple(operation for part in parts for operation in part)

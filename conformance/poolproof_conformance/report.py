@@ -1,11 +1,16 @@
 """The JSON that `check` and `conform` write; others rely on these names and shapes."""
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
+from poolproof_spec.catalogue import PROPERTIES, property_named
 from poolproof_spec.verdict import Verdict, worst
 
+HIGHEST_LEVEL = max(rule.level for rule in PROPERTIES)
 
-class SeedCase(msgspec.Struct, frozen=True, kw_only=True):
+
+class SeedCaseRow(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the seed's table."""
 
     target: str
@@ -13,11 +18,12 @@ class SeedCase(msgspec.Struct, frozen=True, kw_only=True):
     mode: str | None
     case: str
     """fullswa-6, tri-4 or tri-200."""
-    granted: bool
+    granted: bool | None
+    """None where the target gave no answer."""
     evicted_tokens: int
 
 
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+class AgreementRow(msgspec.Struct, frozen=True, kw_only=True):
     """Two readings of one rule, held against each other on every state of a family."""
 
     name: str
@@ -25,7 +31,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
+class ViolationRow(msgspec.Struct, frozen=True, kw_only=True):
     """One violated property with the smallest history found."""
 
     property: str
@@ -34,7 +40,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """Length of that history."""
 
 
-class Conformance(msgspec.Struct, frozen=True, kw_only=True):
+class ConformanceRow(msgspec.Struct, frozen=True, kw_only=True):
     """Random histories on one target."""
 
     target: str
@@ -43,20 +49,39 @@ class Conformance(msgspec.Struct, frozen=True, kw_only=True):
     level: int | None
     """The highest level at which nothing was violated; None where not even level 0 holds, or nothing is known."""
     verdict: Verdict
-    violations: tuple[Violation, ...]
+    violations: tuple[ViolationRow, ...]
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """What `poolproof check --json` writes."""
 
     verdict: Verdict
-    seed_cases: tuple[SeedCase, ...]
-    agreements: tuple[Agreement, ...]
-    conformance: tuple[Conformance, ...]
+    seed_cases: tuple[SeedCaseRow, ...]
+    agreements: tuple[AgreementRow, ...]
+    conformance: tuple[ConformanceRow, ...]
 
 
-def check_verdict(seed_figures: Verdict, agreements: tuple[Agreement, ...], reference: Conformance) -> Verdict:
-    """What must hold: the seed's figures, the agreements and the reference. A violation in a released engine is a
-    finding and does not count here.
-    """
-    return worst([seed_figures, worst(agreement.verdict for agreement in agreements), reference.verdict])
+def merged(rows: Sequence[ConformanceRow]) -> ConformanceRow:
+    """Several runs on one target as one: of each violation the smallest history, of verdicts and levels the worst."""
+    smallest: dict[str, ViolationRow] = {}
+    for violation in (violation for row in rows for violation in row.violations):
+        known = smallest.setdefault(violation.property, violation)
+        if violation.operations < known.operations:
+            smallest[violation.property] = violation
+    verdict = worst(row.verdict for row in rows)
+    return ConformanceRow(
+        target=rows[0].target,
+        traces=sum(row.traces for row in rows),
+        operations=sum(row.operations for row in rows),
+        level=conformance_level(smallest, verdict),
+        verdict=verdict,
+        violations=tuple(smallest[name] for name in sorted(smallest)),
+    )
+
+
+def conformance_level(violated: Iterable[str], verdict: Verdict) -> int | None:
+    """The highest level below which no rule is violated; None where that is none, or nothing is known."""
+    levels = [property_named(name).level for name in violated]
+    if verdict == "unknown" or 0 in levels:
+        return None
+    return min(levels, default=HIGHEST_LEVEL + 1) - 1

@@ -1,6 +1,6 @@
 """Format 1 of a trace: one history, what the model says of it, and what known targets do (docs/traces.md)."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -9,7 +9,7 @@ from poolproof_spec.geometry import Geometry
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import BlockerKind, Step
 
-FORMAT = 1
+FORMAT: Final = 1
 """The version that is read and written here."""
 
 Mode = Literal["eager", "lazy"]

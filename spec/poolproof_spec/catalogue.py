@@ -32,7 +32,7 @@ class Property:
     @property
     def source(self) -> str:
         """Where the claim is written down."""
-        return f"docs/spec.md#{self.code.lower().replace('+', '-plus')}-{self.name}"
+        return f"docs/spec.md#{self.code.lower().rstrip('+')}-{self.name}"
 
 
 def _invariant(

@@ -13,7 +13,6 @@ from poolproof_spec.outcome import (
     Answer,
     Blocked,
     Crashed,
-    Done,
     Granted,
     Impossible,
     Refused,
@@ -23,7 +22,7 @@ from poolproof_spec.outcome import (
 from poolproof_spec.quotas import cross_quota_reached, own_quota_reached
 from poolproof_spec.state import Hold, PoolState
 from poolproof_spec.steps import after_free, after_step, after_steps, is_legal, spared, tree_of
-from poolproof_spec.transition import Transition, cached_pages, cached_states
+from poolproof_spec.transition import Transition, cached_pages, cached_states, less
 from poolproof_spec.verdict import everything_freed, failing_bound, fits_after_lifting
 
 
@@ -64,7 +63,7 @@ def preserving(t: Transition) -> str | None:
         return None
     if t.steps or t.vanished:
         return f"rejected, and {len(t.steps or t.vanished)} cached steps were evicted"
-    return _content_changed(t.boundary, t.after)
+    return _content_changed(t.base, t.after)
 
 
 def _content_changed(before: PoolState, after: PoolState) -> str | None:
@@ -224,7 +223,7 @@ def grant_exact(t: Transition) -> str | None:
     """[G1] A grant gives exactly the demanded pages, and its reported steps are what left the cache."""
     if t.demand is None or not t.granted:
         return None
-    evicted = t.stages[-1]
+    evicted = after_steps(t.base, t.steps)
     for member, old, new in zip(t.before.geometry.members, evicted.members, t.after.members, strict=True):
         gained = new.live_ids - old.live_ids
         if len(gained) != t.demand.pages(member.role) or old.live_ids - new.live_ids:
@@ -246,14 +245,12 @@ def effects_exact(t: Transition) -> str | None:
         return None
     expected = t.before
     match t.operation:
-        case Free(name=name) if not t.before.group_open:
-            expected = after_free(t.before, _hold(t.before, name))
+        case Free(name=name):
+            expected = after_free(t.before, less(_hold(t.before, name), t.after.queued))
         case FreeWindow(name=name):
             expected = after_free(t.before, replace(_hold(t.before, name), ids=(), state_ids=()))
-        case GroupEnd():
-            expected = t.boundary
-        case Insert() if isinstance(t.outcome, Done):
-            expected = t.boundary if t.before.queued != t.after.queued else t.before
+        case GroupEnd() | Insert():
+            expected = t.base
     for member, old, new in zip(t.before.geometry.members, expected.members, t.after.members, strict=True):
         named = {identifier for name, identifier in t.new_pages if name == member.name}
         if new.live_ids != old.live_ids | named:

@@ -8,7 +8,7 @@ from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import AnyOutcome, Granted, Refused, Rejected, Step
 from poolproof_spec.state import Entry, Hold, PoolState
-from poolproof_spec.steps import Key, after_group, after_steps, policy_order, tree_of
+from poolproof_spec.steps import Key, after_free, after_group, after_steps, policy_order, tree_of
 from poolproof_spec.units import PageId, VirtualId
 from poolproof_spec.verdict import after_events
 
@@ -33,6 +33,11 @@ class Transition:
     def boundary(self) -> PoolState:
         """The state before, past the phase boundary at which grouped frees count [P8]."""
         return after_group(self.before)
+
+    @cached_property
+    def base(self) -> PoolState:
+        """The state before, less what really left the group: a target need not flush where it need not evict."""
+        return after_free(self.before, less(self.before.queued, self.after.queued))
 
     @property
     def granted(self) -> bool:
@@ -102,6 +107,16 @@ def _vanished(before: PoolState, after: PoolState) -> Iterator[Step]:
             yield Step(kind="tombstone", key=entry.key)
         elif entry.state_id is not None and entry.key not in cached_states(after):
             yield Step(kind="state", key=entry.key)
+
+
+def less(hold: Hold, rest: Hold) -> Hold:
+    """What is in `hold` and no longer in `rest`."""
+    return Hold(
+        name=hold.name,
+        ids=tuple(i for i in hold.ids if i not in rest.ids),
+        swa_ids=tuple(i for i in hold.swa_ids if i not in rest.swa_ids),
+        state_ids=tuple(i for i in hold.state_ids if i not in rest.state_ids),
+    )
 
 
 def positions_of(entry: Entry) -> list[Key]:
