@@ -62,9 +62,12 @@ def run_campaign(
     on_progress: Callable[[int, int], None] = lambda done, kinds: None,
 ) -> Campaign:
     """Run, shrink, and write a trace for each violated property below `folder`. Raises OutputFileError."""
+    for rule in PROPERTIES:
+        # What an earlier run found must not be taken for what this one finds.
+        _trace_path(folder, target, rule.name).unlink(missing_ok=True)
     result = conform(adapter, traces=traces, seed_number=seed, layouts=layouts, on_progress=on_progress)
     failures = [
-        _written(target, adapter, result.failures[name], seed, folder / slug(target) / f"{name}.json")
+        _written(target, adapter, result.failures[name], seed, _trace_path(folder, target, name))
         for name in sorted(result.failures)
     ]
     return Campaign(
@@ -114,6 +117,10 @@ def replay_command(target: Target, path: Path) -> str:
     words += ["--mode", target.mode] if target.mode else []
     words += ["--tree-core", target.tree_core] if target.tree_core else []
     return shlex.join(words)
+
+
+def _trace_path(folder: Path, target: Target, property_name: str) -> Path:
+    return folder / slug(target) / f"{property_name}.json"
 
 
 def _written(target: Target, adapter: Adapter, failure: Failure, seed: int, path: Path) -> FoundFailure:

@@ -21,7 +21,7 @@ from poolproof_spec.outcome import (
 )
 from poolproof_spec.quotas import cross_quota_reached, own_quota_reached
 from poolproof_spec.state import Hold, PoolState
-from poolproof_spec.steps import after_free, after_step, after_steps, is_legal, spared, tree_of
+from poolproof_spec.steps import after_free, after_group, after_step, after_steps, is_legal, spared, tree_of
 from poolproof_spec.transition import Transition, cached_pages, cached_states, less
 from poolproof_spec.verdict import everything_freed, failing_bound, fits_after_lifting
 
@@ -162,13 +162,14 @@ def deferred_frees(t: Transition) -> str | None:
         return None
     if not t.after.group_open:
         return "the caller's group was closed"
-    if t.after.queued.ids or t.after.queued.swa_ids or t.after.queued.state_ids:
-        return "ids are still queued after the phase boundary" if t.granted and t.steps else None
-    if t.before.queued != t.after.queued and fits(t.boundary, t.demand):
+    if t.before != t.boundary and fits(t.boundary, t.demand) and not fits(t.before, t.demand):
         if t.rejected:
             return "rejected, and the grouped frees suffice"
         if t.steps:
             return "evicted, and the grouped frees suffice"
+    queued = t.after.queued
+    if t.steps and (queued.ids or queued.swa_ids or queued.state_ids):
+        return "ids are still queued after an eviction"
     return None
 
 
@@ -223,12 +224,12 @@ def grant_exact(t: Transition) -> str | None:
     """[G1] A grant gives exactly the demanded pages, and its reported steps are what left the cache."""
     if t.demand is None or not t.granted:
         return None
-    evicted = after_steps(t.base, t.steps)
-    for member, old, new in zip(t.before.geometry.members, evicted.members, t.after.members, strict=True):
-        gained = new.live_ids - old.live_ids
-        if len(gained) != t.demand.pages(member.role) or old.live_ids - new.live_ids:
-            lost = len(old.live_ids - new.live_ids)
-            return f"{member.name}: {len(gained)} new pages, {t.demand.pages(member.role)} demanded, {lost} others lost"
+    evicted, after = t.stages[-1], after_group(t.after)
+    for member, old, new in zip(t.before.geometry.members, evicted.members, after.members, strict=True):
+        gained, lost = new.live_ids - old.live_ids, old.live_ids - new.live_ids
+        if len(gained) != t.demand.pages(member.role) or lost:
+            demanded = t.demand.pages(member.role)
+            return f"{member.name}: {len(gained)} new pages, {demanded} demanded, {len(lost)} others lost"
     if cached_pages(evicted) != cached_pages(t.after) or cached_states(evicted) != cached_states(t.after):
         return "the reported steps are not what left the cache"
     return None

@@ -78,7 +78,7 @@ def check(
 def _run(plan: Plan, second: SecondCore) -> CheckReport:
     from poolproof_conformance.check import release_campaigns, report_of, seed_rows
 
-    table = []
+    table: list[SeedRow] = []
     for row in seed_rows(plan):
         if not table:
             say("seed's table: granted or rejected, and cached tokens evicted")

@@ -114,6 +114,8 @@ class Demands:
 
     def _states(self, count: int) -> list[VirtualId]:
         built = self.built
+        if built.states is None:
+            raise UnsupportedDemandError("alloc_states: the layout has no states")
         kv = SimpleNamespace(holds_mamba=False, mamba_ping_pong_track_buffer=())
         self.engine.allocation.ensure_mamba_capacity(built.requests, [SimpleNamespace(kv=kv)] * count, built.cache)
         states = built.states.alloc(count)

@@ -71,6 +71,10 @@ class StandIn(metaclass=_StandInType):
         _refuse_after_loading(type(self).__qualname__)
         return arguments[0] if len(arguments) == 1 and callable(arguments[0]) and not keywords else self
 
+    def __getitem__(self, _: object) -> Any:
+        _refuse_after_loading(type(self).__qualname__)
+        return self
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
