@@ -122,7 +122,7 @@ class SecondCore:
 
     def __init__(self, plan: Plan) -> None:
         # A fresh interpreter: the children's pipes must not be inherited by a fork.
-        self._pool = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
+        self._pool = ProcessPoolExecutor(max_workers=2, mp_context=get_context("spawn"))
         self.agreements: Future[tuple[AgreementRow, ...]] = self._pool.submit(agreement_rows)
         self.reference: list[Future[Campaign]] = [
             self._pool.submit(reference_campaign, seed, traces, plan.folder) for seed, traces in plan.chunks()

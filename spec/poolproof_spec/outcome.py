@@ -48,7 +48,7 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     compactions: tuple[tuple[str, int], ...] | None = None
     """(member name, batches of moves run in it); None where the target cannot tell."""
     walks: int | None = None
-    """Eviction walks over the cache; None where the target cannot tell."""
+    """Eviction walks over the cache, the most for any one kind of step; None where the target cannot tell."""
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="rejected"):
@@ -69,6 +69,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pages: tuple[tuple[str, VirtualId], ...] = ()
     matched_pages: int | None = None
     """match, lock: pages of the prefix that were found; a lock that found none holds nothing."""
+    waited: tuple[str, ...] = ()
+    """Events that were waited for."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="answer"):
@@ -80,6 +82,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """capacity: an allocation of that many pages succeeded."""
     one_more_granted: bool | None = None
     """capacity: an allocation of one page more succeeded."""
+    waited: tuple[str, ...] = ()
+    """Events that were waited for."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="refused"):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.operation import AnyOperation
-from poolproof_spec.outcome import AnyOutcome, Granted, Refused, Rejected, Step
+from poolproof_spec.outcome import Answer, AnyOutcome, Done, Granted, Refused, Rejected, Step
 from poolproof_spec.state import Entry, Hold, PoolState
 from poolproof_spec.steps import Key, after_free, after_group, after_steps, policy_order, tree_of
 from poolproof_spec.units import PageId, VirtualId
@@ -52,7 +52,7 @@ class Transition:
     @property
     def waited(self) -> tuple[str, ...]:
         """Events that the target waited for."""
-        return self.outcome.waited if isinstance(self.outcome, Granted | Rejected) else ()
+        return self.outcome.waited if isinstance(self.outcome, Granted | Rejected | Done | Answer) else ()
 
     @cached_property
     def vanished(self) -> tuple[Step, ...]:

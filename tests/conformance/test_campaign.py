@@ -1,4 +1,4 @@
-"""A campaign on a pool that is wrong on purpose: found, shrunk, written as a trace that replays; the same seed, the same."""
+"""A campaign on a pool that is wrong on purpose: found, shrunk, and written as a trace that replays."""
 
 from pathlib import Path
 

@@ -175,7 +175,7 @@ def test_tells_the_steps_in_their_order(core: str, opened: Open) -> None:
     _, outcome = play(target, geometry, *locked, op.Insert(key=(20,)), op.Alloc(name="r", tokens=3))
     assert isinstance(outcome, Granted)
     assert [(step.kind, len(step.key)) for step in outcome.steps] == [("leaf", 1), ("tombstone", 7)]
-    assert outcome.walks == 2
+    assert outcome.walks == 1
     tombstoned = next(entry for entry in target.observe().entries if len(entry.key) == 7)
     assert tombstoned.swa_ids == ()
     assert len(tombstoned.ids) == 7

@@ -21,6 +21,7 @@ from poolproof_spec.outcome import Step
 
 ROOT = Path(__file__).parents[2]
 GEOMETRY = layout("tri", 6784, STATE=48, SWA=32, FULL=32)
+SCHEMA = jsonschema.Draft202012Validator(trace_schema())
 TRACE = Trace(
     format=1,
     name="V1-float-edge",
@@ -68,7 +69,7 @@ def test_what_is_written_is_read_back_and_fits_the_schema(history: list[Any]) ->
     trace = msgspec.structs.replace(TRACE, operations=tuple(history), expected=Expected())
     text = trace_text(trace)
     assert parse_trace(text.encode(), "here") == trace
-    jsonschema.validate(json.loads(text), trace_schema())
+    SCHEMA.validate(json.loads(text))
 
 
 def test_text_is_canonical_with_one_operation_a_line(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_text_is_canonical_with_one_operation_a_line(tmp_path: Path) -> None:
     assert text == trace_text(parse_trace(text.encode(), "here"))
     assert text.endswith("}\n")
     assert '    {"op": "alloc", "name": "b", "tokens": 5}\n' in text
-    jsonschema.validate(json.loads(text), trace_schema())
+    SCHEMA.validate(json.loads(text))
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["trace.json"]
 
 
@@ -151,10 +152,10 @@ WRONG = {
 
 @pytest.mark.parametrize(("data", "kind", "found"), WRONG.values(), ids=list(WRONG))
 def test_wrong_file_has_its_own_error(data: bytes, kind: type[errors.TraceError], found: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(kind, match=found) as caught:
         parse_trace(data, "traces/x.json")
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 5
     assert type(caught.value) is kind
     for line in (caught.value.found, caught.value.fix):
         assert line

@@ -1,4 +1,4 @@
-"""The prefix cache by example: splits, tail nodes, usable prefixes, tombstones and their restoring, locks of each kind."""
+"""The prefix cache by example: splits, tail nodes, usable prefixes, tombstones and their restoring, locks."""
 
 from itertools import count
 
@@ -218,7 +218,12 @@ def test_a_lock_covers_the_path_the_window_and_the_state() -> None:
     for length in range(1, 5):
         cache.insert(*range(1, length + 1), state=True)
     assert cache.lock("x", 1, 2, 3) == 3
-    assert [cache.locks(*range(1, length + 1)) for length in range(1, 5)] == [(1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 0, 0)]
+    assert [cache.locks(*range(1, length + 1)) for length in range(1, 5)] == [
+        (1, 0, 0),
+        (1, 1, 0),
+        (1, 1, 1),
+        (0, 0, 0),
+    ]
 
 
 def test_a_lock_without_swa_or_states_is_on_full_alone() -> None:

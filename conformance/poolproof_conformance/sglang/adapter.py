@@ -9,12 +9,13 @@ prefill), sessions, host tiers and transfers, int8 state checkpoints, Triton ker
 Where the engine has no such thing the outcome is Unsupported: move gates and a record of the forward in flight with
 eager compaction (it asserts lazy; its frees wait for the forward), a second forward in flight, a prefix without a state
 in a tree with states, states in a tree whose pages hold several tokens (that takes its extra buffer), an early release
-without SWA pages. Its frees of states are never deferred, and it cannot promise not to wait for an event: a wait inside
-an insert or a capacity trial shows as a forward that is no longer in flight afterwards.
+without SWA pages. Its frees of states are never deferred, and it cannot promise not to wait for an event.
 """
 
 import traceback
 from typing import Literal
+
+from msgspec.structs import replace
 
 from poolproof_conformance.adapter import Description, Inability
 from poolproof_conformance.sglang import factory
@@ -118,7 +119,7 @@ class SglangAdapter:
         """Carry one operation out; whatever the engine raises is Crashed, with the place that raised it."""
         self.engine.stream.waited.clear()
         try:
-            return self._apply(operation)
+            return self._with_waits(self._apply(operation))
         except UnknownNameError as error:
             return Refused(error=type(error).__name__, message=str(error))
         except (UnsupportedDemandError, UnsupportedPrefixError) as error:
@@ -128,6 +129,11 @@ class SglangAdapter:
             return Crashed(reason=f"{type(error).__name__}: {error} ({frame.name}, line {frame.lineno})")
         finally:
             self._nodes = None
+
+    def _with_waits(self, outcome: AnyOutcome) -> AnyOutcome:
+        """The outcome with the events that the engine waited for, where that kind of outcome can tell."""
+        waited = tuple(event.name for event in self.engine.stream.waited)
+        return replace(outcome, waited=waited) if waited and "waited" in outcome.__struct_fields__ else outcome
 
     def _apply(self, operation: AnyOperation) -> AnyOutcome:
         match operation:
@@ -158,9 +164,9 @@ class SglangAdapter:
         except OutOfMemory:
             got = None
         recorder = self.recorder
-        steps, waited = tuple(recorder.steps), tuple(event.name for event in self.engine.stream.waited)
+        steps = tuple(recorder.steps)
         if got is None:
-            return Rejected(steps=steps, waited=waited, compactions=recorder.compactions, walks=recorder.walks)
+            return Rejected(steps=steps, compactions=recorder.compactions, walks=recorder.walks)
         requests[demand.name] = request.plus(got)
         pages = self.house.given_out(got)
-        return Granted(steps=steps, pages=pages, waited=waited, compactions=recorder.compactions, walks=recorder.walks)
+        return Granted(steps=steps, pages=pages, compactions=recorder.compactions, walks=recorder.walks)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from poolproof_conformance.adapter import UnsupportedGeometryError
+from poolproof_conformance.sglang import shim
 from poolproof_conformance.sglang.engine import Engine
 from poolproof_spec.geometry import Geometry, layout_name
 
@@ -62,6 +63,7 @@ def build(engine: Engine, geometry: Geometry, *, lazy: bool) -> Built:
         except (RuntimeError, AssertionError) as error:
             raise UnsupportedGeometryError(f"sglang {engine.version} refuses to build it: {error}") from error
         built = _with_cache(engine, geometry, layout, bundle)
+    shim.withdraw()  # building the first pool imports more of the engine
     _check_sizes(geometry, built)
     return built
 

@@ -3,9 +3,11 @@
 The cache drives both tree cores by the same calls (`_evict_components` in unified_radix_cache.py of 0.5.23): it starts
 a walk over one component, asks for the next node, and has a leaf evicted whole; an internal node loses its component in
 the asking, and the tensors that then come back to be freed say which node it was. These calls are listened to on the
-core's instance. A compaction is one pass of a member's own mover that copied a page.
+core's instance. A walk is counted for each component by itself, FULL, SWA, states: the phases of one eviction. A
+compaction is one pass of a member's own mover that copied a page.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ class Recorder:
 
     def __init__(self, built: Built, tree: Tree, names: Sequence[str]) -> None:
         self.steps: list[Step] = []
-        self.walks = 0
+        self._walks: Counter[int] = Counter()
         self._passes = dict.fromkeys(names, 0)
         self._copies = 0
         self._depth = 0
@@ -40,12 +42,17 @@ class Recorder:
     def start(self, nodes: Iterable[Node]) -> None:
         """Forget what was recorded; `nodes` are the tree as it is now."""
         self.steps = []
-        self.walks = 0
+        self._walks.clear()
         self._passes = dict.fromkeys(self._passes, 0)
         known = list(nodes)
         self._by_handle = {node.handle: node.key for node in known}
         self._by_id = {identifier: node.key for node in known for identifier in node.ids}
         self._by_state = {node.state_id: node.key for node in known if node.state_id is not None}
+
+    @property
+    def walks(self) -> int:
+        """Most walks over the same component."""
+        return max(self._walks.values(), default=0)
 
     @property
     def compactions(self) -> tuple[tuple[str, int], ...]:
@@ -55,9 +62,9 @@ class Recorder:
     def _listen_to_core(self, core: Any) -> None:
         start, following, leaf = core.evict_device_start, core.evict_device_next_node, core.evict_device_leaf
 
-        def evict_device_start(*arguments: Any) -> Any:
-            self.walks += 1
-            return start(*arguments)
+        def evict_device_start(component: int, *arguments: Any) -> Any:
+            self._walks[int(component)] += 1
+            return start(component, *arguments)
 
         def evict_device_next_node(*arguments: Any) -> Any:
             result = following(*arguments)
