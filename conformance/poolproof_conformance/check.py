@@ -3,12 +3,14 @@
 What must hold is the reference, the agreements and the seed's figures. What a released engine violates is a finding.
 """
 
+import signal
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import cast
 
 from poolproof_conformance.agreements import agree
 from poolproof_conformance.campaign import Campaign, run_campaign
@@ -118,19 +120,43 @@ def agreement_rows() -> tuple[AgreementRow, ...]:
 
 
 class SecondCore:
-    """What needs no engine runs in a process of its own, beside the engines: agreements and the reference."""
+    """What needs no engine runs in a process of its own, beside the engines: agreements, then the reference."""
 
     def __init__(self, plan: Plan) -> None:
-        # A fresh interpreter: the children's pipes must not be inherited by a fork.
-        self._pool = ProcessPoolExecutor(max_workers=2, mp_context=get_context("spawn"))
-        self.agreements: Future[tuple[AgreementRow, ...]] = self._pool.submit(agreement_rows)
-        self.reference: list[Future[Campaign]] = [
-            self._pool.submit(reference_campaign, seed, traces, plan.folder) for seed, traces in plan.chunks()
-        ]
+        # A fresh interpreter: the pipes of the engines' processes must not be inherited by a fork.
+        context = get_context("spawn")
+        self._results, sending = context.Pipe(duplex=False)
+        self._process = context.Process(target=_second_core, args=(plan, sending), daemon=True)
+        self._process.start()
+        sending.close()
 
-    def close(self, *, at_once: bool) -> None:
-        """Wait for what runs; `at_once` drops what has not begun."""
-        self._pool.shutdown(wait=not at_once, cancel_futures=at_once)
+    def agreements(self) -> tuple[AgreementRow, ...]:
+        """The first result; waits for it."""
+        return cast(tuple[AgreementRow, ...], self._next())
+
+    def reference(self) -> Campaign:
+        """The next chunk of the reference; waits for it."""
+        return cast(Campaign, self._next())
+
+    def close(self) -> None:
+        """End the process, whatever it still does."""
+        self._process.kill()
+        self._process.join()
+
+    def _next(self) -> object:
+        try:
+            return self._results.recv()
+        except EOFError:
+            self._process.join()
+            raise RuntimeError(f"the process beside the engines ended with {self._process.exitcode}") from None
+
+
+def _second_core(plan: Plan, results: Connection) -> None:
+    """Body of the process; an interrupt is its parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    results.send(agreement_rows())
+    for seed, traces in plan.chunks():
+        results.send(reference_campaign(seed, traces, plan.folder))
 
 
 def report_of(

@@ -104,7 +104,7 @@ class Pool:
             "down": lambda page: -page,
             "float": lambda page: (max(low - page, page - high, 0), page),
         }[self.geometry.members[index].kind]
-        for identifier, page in zip(ids, sorted(pages, key=distance), strict=False):
+        for identifier, page in zip(ids, sorted(pages, key=distance)[: len(ids)], strict=True):
             self.page_of[index][identifier] = page
         return [(index, identifier) for identifier in ids]
 

@@ -45,19 +45,27 @@ class PrefixCache:
                 last_use=node.last_use,
             )
 
-    def path(self, key: Key) -> list[Key]:
-        """The nodes that `key` runs through, root side first; the last is split where the two part."""
-        found: list[Key] = []
+    def walk(self, key: Key) -> list[tuple[Key, int]]:
+        """(node, pages of its own that `key` shares), root side first; of the last perhaps not all."""
+        found: list[tuple[Key, int]] = []
+        reached = 0
         for node_key in sorted((k for k in self.nodes if k[:1] == key[:1]), key=len):
             start = len(node_key) - len(self.nodes[node_key].ids)
-            if start != len(found[-1] if found else ()) or node_key[:start] != key[:start]:
-                continue
-            common = sum(1 for _ in _while_equal(node_key[start:], key[start:]))
-            if common == 0:
-                continue
-            if common < len(node_key) - start:
-                self.split(node_key, start + common)
-            found.append(node_key[: start + common])
+            if start == reached and node_key[:start] == key[:start]:
+                shared = sum(1 for _ in _while_equal(node_key[start:], key[start:]))
+                if shared:
+                    found.append((node_key, shared))
+                    reached += shared
+        return found
+
+    def path(self, key: Key) -> list[Key]:
+        """The nodes that `key` runs through, root side first; the last is split where the two part."""
+        found = []
+        for node_key, shared in self.walk(key):
+            end = len(node_key) - len(self.nodes[node_key].ids) + shared
+            if end < len(node_key):
+                self.split(node_key, end)
+            found.append(node_key[:end])
         return found
 
     def split(self, key: Key, length: int) -> None:
@@ -88,10 +96,10 @@ class PrefixCache:
 
     def missing(self, key: Key, with_state: bool) -> tuple[int, int, bool]:
         """(FULL pages, SWA pages, whether a state) that caching `key` needs: tombstones on its path are restored."""
-        path = self.path(key)
-        new_pages = len(key) - (len(path[-1]) if path else 0)
-        tombstoned = sum(len(self.nodes[k].ids) for k in path if self.caches_swa and not self.nodes[k].has_swa)
-        has_state = not new_pages and self.nodes[key].state_id is not None
+        walked = self.walk(key)
+        new_pages = len(key) - sum(shared for _, shared in walked)
+        tombstoned = sum(shared for k, shared in walked if self.caches_swa and not self.nodes[k].has_swa)
+        has_state = key in self.nodes and self.nodes[key].state_id is not None
         return new_pages, new_pages * self.caches_swa + tombstoned, with_state and not has_state
 
     def insert(self, key: Key, ids: list[VirtualId], state_id: VirtualId | None) -> None:

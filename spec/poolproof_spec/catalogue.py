@@ -187,7 +187,7 @@ CONTRACT: tuple[Property, ...] = (
         "P10",
         "bounded-work",
         1,
-        "At most one batch of moves a member and one eviction walk for one demand, and no more moves than live pages.",
+        "At most one batch of moves a member and one walk a kind of step for a demand, and no more moves than live pages.",
         properties.bounded_work,
         _moved,
     ),

@@ -195,13 +195,13 @@ def locks_kept(t: Transition) -> str | None:
 
 
 def bounded_work(t: Transition) -> str | None:
-    """[P10] At most one batch of moves a member, one eviction walk, and no more moves than live pages."""
+    """[P10] At most one batch of moves a member, one walk a kind of step, and no more moves than live pages."""
     if isinstance(t.outcome, Granted | Rejected):
         for name, count in t.outcome.compactions or ():
             if count > 1:
                 return f"{name} was compacted {count} times"
         if (t.outcome.walks or 0) > 1:
-            return f"{t.outcome.walks} eviction walks"
+            return f"{t.outcome.walks} eviction walks for one kind of step"
     moves = sum(1 for _ in t.moves())
     live = sum(len(member.bindings) for member in t.before.members)
     return f"{moves} moves of {live} live pages" if moves > live else None

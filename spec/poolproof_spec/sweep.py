@@ -71,8 +71,8 @@ def is_empty(need: Occupancy) -> bool:
 def widen(needs: Sequence[Occupancy], windows: Sequence[Window]) -> tuple[Window | None, ...]:
     """The sweep's windows with each end raised to the start of the next non-empty member; None for empty members.
 
-    All room between two members goes to the lower one's top; the highest member's window reaches the end of the
-    arena. Pages that lie where they may stay then need not move.
+    Starts stay the least ones, so that nearly all room is the highest member's, whose window reaches the end of the
+    arena; between two others there is room only where a grid or a pin leaves some. Pages inside need not move.
     """
     widened: list[Window | None] = []
     limit: int | None = None

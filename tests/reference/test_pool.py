@@ -256,6 +256,15 @@ def test_compaction_packs_each_member_towards_its_own_end() -> None:
     assert kept_payload(pool)
 
 
+def test_compaction_fills_the_innermost_hole_first() -> None:
+    pool = Pool(swa2(8))
+    holds = [take(pool, full=1, swa=1) for _ in range(4)]
+    for hold in holds[1:3]:
+        pool.free(hold)
+    pool.compact()
+    assert (pages(pool, 0), pages(pool, 1)) == ([1, 2], [7, 8])
+
+
 def test_compaction_does_nothing_behind_a_closed_gate() -> None:
     pool = Pool(swa2(6))
     holds = [take(pool, full=1, swa=1) for _ in range(3)]

@@ -172,6 +172,15 @@ def test_a_match_touches_what_it_found_and_its_ancestors() -> None:
     assert [e.last_use for e in cache.cache.entries()] == [5, 5, 3, 4]
 
 
+def test_what_lies_beyond_the_usable_prefix_is_not_touched() -> None:
+    cache = Filled(swa2())
+    cache.insert(1)
+    cache.insert(1, 2)
+    cache.evict("tombstone", 1, 2)
+    assert cache.match(1, 2) == 1
+    assert [e.last_use for e in cache.cache.entries()] == [3, 2]
+
+
 # Tombstones, and what an insert restores
 
 

@@ -60,15 +60,13 @@ def check(
     plan = Plan(releases or KNOWN_RELEASES, traces, release_traces, seed, folder)
     plan.seed_targets()  # A release that is not installed must not cost a half run.
     second = SecondCore(plan)
-    finished = False
     try:
         report = _run(plan, second)
-        finished = True
     except KeyboardInterrupt:
         note("interrupted: what is printed above is complete, the rest is unknown; no JSON written.")
         return EXIT_INTERRUPTED
     finally:
-        second.close(at_once=not finished)
+        second.close()
     say()
     say(f"check: {coloured(report.verdict)}")
     write_json(json_path, report)
@@ -92,7 +90,7 @@ def _run(plan: Plan, second: SecondCore) -> CheckReport:
             _tell_campaign(campaign)
             told(len(releases))
     say()
-    agreements = second.agreements.result()
+    agreements = second.agreements()
     _tell_agreements(agreements)
     reference = _reference(plan, second)
     return report_of(table, agreements, reference, releases)
@@ -104,8 +102,8 @@ def _reference(plan: Plan, second: SecondCore) -> ConformanceRow:
 
     campaigns = []
     with progress("reference", plan.reference_traces) as told:
-        for future in second.reference:
-            campaigns.append(future.result())
+        for _ in plan.chunks():
+            campaigns.append(second.reference())
             told(sum(campaign.row.traces for campaign in campaigns))
     row = merged([campaign.row for campaign in campaigns])
     silent = set.intersection(*(set(campaign.not_exercised) for campaign in campaigns))

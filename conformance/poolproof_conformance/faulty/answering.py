@@ -75,9 +75,10 @@ class UnderPromises(SeamedPool):
 
 
 class RefusesTooLate(SeamedPool):
-    """Prepares the call before it looks whether the call is good."""
+    """Begins a call before it looks whether the call is good."""
 
     def insert(self, operation: op.Insert) -> AnyOutcome:
-        """The clock of the cache and the group's frees go first."""
-        self.flush_group()
+        """The key of no pages has the whole cache looked at, and that is its newest use."""
+        if not operation.key:
+            self.cache.touch(self.cache.nodes)
         return super().insert(operation)

@@ -1,7 +1,6 @@
 """Wrong prefix caches: splits that lose something, locks that hold too little, prefixes that are not there."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -24,7 +23,7 @@ class SplitDropsStateCache(PrefixCache):
 class SplitLosesState(SeamedPool):
     """A split node's state belongs to nobody afterwards."""
 
-    cache_class: ClassVar[type[PrefixCache]] = SplitDropsStateCache
+    cache_class = SplitDropsStateCache
 
 
 class SplitLiftsStateCache(PrefixCache):
@@ -40,7 +39,7 @@ class SplitLiftsStateCache(PrefixCache):
 class SplitLiftsState(SeamedPool):
     """A split hands the state of the longer prefix to the shorter one."""
 
-    cache_class: ClassVar[type[PrefixCache]] = SplitLiftsStateCache
+    cache_class = SplitLiftsStateCache
 
 
 class SharedWindowCache(PrefixCache):
@@ -57,7 +56,7 @@ class SharedWindowCache(PrefixCache):
 class UnlocksOthersWindow(SeamedPool):
     """Releasing one's own window early releases everybody's."""
 
-    cache_class: ClassVar[type[PrefixCache]] = SharedWindowCache
+    cache_class = SharedWindowCache
 
 
 class ShortLocksCache(PrefixCache):
@@ -74,7 +73,7 @@ class ShortLocksCache(PrefixCache):
 class LocksOneNode(SeamedPool):
     """The ancestors of a locked prefix are unlocked, its window too."""
 
-    cache_class: ClassVar[type[PrefixCache]] = ShortLocksCache
+    cache_class = ShortLocksCache
 
 
 class HollowMatchCache(PrefixCache):
@@ -90,7 +89,7 @@ class HollowMatchCache(PrefixCache):
 class MatchesTombstoned(SeamedPool):
     """A tombstoned prefix, or one without its state, is found as if it could be used."""
 
-    cache_class: ClassVar[type[PrefixCache]] = HollowMatchCache
+    cache_class = HollowMatchCache
 
 
 class UntouchedMatchCache(PrefixCache):
@@ -108,7 +107,7 @@ class UntouchedMatchCache(PrefixCache):
 class ForgetsUse(SeamedPool):
     """What is used stays as old as it was."""
 
-    cache_class: ClassVar[type[PrefixCache]] = UntouchedMatchCache
+    cache_class = UntouchedMatchCache
 
 
 class ShufflingCache(PrefixCache):
@@ -124,4 +123,4 @@ class ShufflingCache(PrefixCache):
 class TouchesOnGrant(SeamedPool):
     """An eviction makes the oldest of what stays the newest."""
 
-    cache_class: ClassVar[type[PrefixCache]] = ShufflingCache
+    cache_class = ShufflingCache

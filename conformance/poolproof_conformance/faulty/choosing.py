@@ -144,7 +144,9 @@ class NewestFirst(WalkingPool):
         """Leaves, then tombstones, then states; each time the newest that may go."""
         tree, order = tree_of(state), list[Step]()
         for kind in ("leaf", "tombstone", "state"):
-            while steps := [s for e in sorted(tree.values(), key=age) if is_legal(tree, s := Step(kind=kind, key=e.key))]:
+            while steps := [
+                s for e in sorted(tree.values(), key=age) if is_legal(tree, s := Step(kind=kind, key=e.key))
+            ]:
                 order.append(steps[-1])
                 tree = after_step(tree, steps[-1])
         return order

@@ -7,7 +7,7 @@ from poolproof_conformance.faulty.seams import SeamedPool
 from poolproof_reference.reserve import victims
 from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand
-from poolproof_spec.fits import fits, ids_suffice
+from poolproof_spec.fits import ids_suffice
 from poolproof_spec.occupancy import occupancies
 from poolproof_spec.outcome import AnyOutcome, Step
 from poolproof_spec.state import PoolState
@@ -73,7 +73,9 @@ class OnePageShort(SeamedPool):
     def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
         """Room was made for all of them."""
         pages = PageCount(demand.full_pages - 1 if demand.full_pages > 1 else demand.full_pages)
-        return super().grant(operation, replace(demand, full_pages=pages, swa_pages=min(pages, demand.swa_pages)), steps)
+        return super().grant(
+            operation, replace(demand, full_pages=pages, swa_pages=min(pages, demand.swa_pages)), steps
+        )
 
 
 class OneWayFloat(WalkingPool):
@@ -90,9 +92,13 @@ class OneWayFloat(WalkingPool):
 
 
 class WaitsUnasked(SeamedPool):
-    """Waits for events whether or not the caller allows it."""
+    """Waits for events rather than reject, whether or not the caller allows it."""
 
-    def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
-        """As if it were allowed; only where nothing else helps."""
-        demand = super().demand(state, operation)
-        return demand if fits(state, demand) else replace(demand, may_wait=True)
+    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
+        """With waiting, where there is no other way."""
+        steps = super().choose(state, demand, operation)
+        return victims(state, replace(demand, may_wait=True)) if steps is None else steps
+
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+        """As it was chosen."""
+        return super().grant(operation, demand if self.pool.place(demand) else replace(demand, may_wait=True), steps)

@@ -1,7 +1,5 @@
 """Wrong frees: leaks, pages freed twice, ids that never were, frees that land in the wrong place."""
 
-from typing import ClassVar
-
 from msgspec.structs import replace
 
 from poolproof_conformance.faulty.seams import SeamedPool
@@ -59,7 +57,9 @@ class LeaksPage(SeamedPool):
     def free(self, operation: op.Free) -> AnyOutcome:
         """All but the last token page."""
         hold = self.hold_named(operation.name)
-        self.holds[operation.name] = replace(hold, ids=hold.ids[:-1], swa_ids=tuple(set(hold.swa_ids) - {*hold.ids[-1:]}))
+        self.holds[operation.name] = replace(
+            hold, ids=hold.ids[:-1], swa_ids=tuple(set(hold.swa_ids) - {*hold.ids[-1:]})
+        )
         return super().free(operation)
 
 
@@ -108,7 +108,7 @@ class StaleArena(Pool):
 class TombstoneFreedTwice(SeamedPool):
     """The SWA page of a tombstoned id is freed once with the tombstone and once with the leaf."""
 
-    pool_class: ClassVar[type[Pool]] = StaleArena
+    pool_class = StaleArena
 
 
 class SentinelArena(Pool):
@@ -124,4 +124,4 @@ class SentinelArena(Pool):
 class FreesSentinel(SeamedPool):
     """The mark of a missing page enters the free ids."""
 
-    pool_class: ClassVar[type[Pool]] = SentinelArena
+    pool_class = SentinelArena

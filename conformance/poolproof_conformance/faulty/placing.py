@@ -1,9 +1,6 @@
 """Wrong places and wrong moves: pages outside their window, copies that lose bytes, moves that are not allowed."""
 
 from collections.abc import Sequence
-from typing import ClassVar
-
-from msgspec.structs import replace
 
 from poolproof_conformance.faulty.seams import SeamedPool
 from poolproof_reference.pool import Pool
@@ -18,7 +15,6 @@ from poolproof_spec.state import PoolState
 from poolproof_spec.steps import after_steps, policy_order, tree_of
 from poolproof_spec.sweep import Window, sweep
 from poolproof_spec.units import VirtualId
-from poolproof_spec.verdict import lift
 
 Placed = tuple[list[Window | None], tuple[Batch, ...], bool]
 Pages = list[tuple[int, VirtualId]]
@@ -87,6 +83,7 @@ class SinkArena(Pool):
             window = window._replace(start=member.first_page - 1)
         return super().bind(index, ids, window)
 
+
 class HandsOutSink(SeamedPool):
     """The first page is off by one."""
 
@@ -109,108 +106,3 @@ class HandsOutPending(SeamedPool):
     """Pending pages are handed out before their event."""
 
     pool_class = PendingReusedArena
-
-
-class NoPendingArena(Pool):
-    """Moves as if nobody read."""
-
-    def readers(self, index: int, identifier: VirtualId) -> set[str]:
-        """Nobody."""
-        return set()
-
-
-class VacatesAtOnce(SeamedPool):
-    """A page moved under a reader leaves its old place free."""
-
-    pool_class = NoPendingArena
-
-
-class GatelessArena(Pool):
-    """Plans as if every gate were open."""
-
-    def place(self, demand: Demand) -> Placed | None:
-        """With the gate held open for a moment."""
-        gate_open, self.gate_open = self.gate_open, True
-        try:
-            return super().place(demand)
-        finally:
-            self.gate_open = gate_open
-
-
-class IgnoresGate(SeamedPool):
-    """Chooses and moves as if every gate were open."""
-
-    pool_class = GatelessArena
-
-    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
-        """Fewer victims, more moves."""
-        return super().choose(lift(state, ("gates",)), demand, operation)
-
-
-class WriteBlindArena(Pool):
-    """Compacts whatever it holds."""
-
-    def compact(self) -> None:
-        """As if no forward in flight wrote anything."""
-        flights = self.flights
-        self.flights = {event: (reads, set()) for event, (reads, _) in flights.items()}
-        super().compact()
-        self.flights = flights
-
-
-class MovesWritten(SeamedPool):
-    """Housekeeping moves a page that a forward is writing."""
-
-    pool_class = WriteBlindArena
-
-
-class BackwardsArena(Pool):
-    """Runs its batches in the order opposite to the one in which they vacate."""
-
-    def place(self, demand: Demand) -> Placed | None:
-        """Last batch first."""
-        placed = super().place(demand)
-        return placed and (placed[0], placed[1][::-1], placed[2])
-
-
-class CopiesBackwards(SeamedPool):
-    """A copy lands on a page that has yet to leave."""
-
-    pool_class = BackwardsArena
-
-
-class NoCopyArena(Pool):
-    """Moves names, not bytes."""
-
-    def move(self, batch: Batch) -> None:
-        """The page table follows, the arena does not."""
-        kept = bytes(self.arena)
-        super().move(batch)
-        self.arena[:] = kept
-
-
-class ForgetsPayload(SeamedPool):
-    """A page that moves leaves its payload behind."""
-
-    pool_class = NoCopyArena
-
-
-class HalvingArena(Pool):
-    """Moves every member in two goes."""
-
-    def place(self, demand: Demand) -> Placed | None:
-        """Each batch of several moves in two halves."""
-        placed = super().place(demand)
-        if placed is None:
-            return None
-        halves: list[Batch] = []
-        for batch in placed[1]:
-            middle = len(batch.moves) // 2
-            halves += [replace(batch, moves=part) for part in (batch.moves[:middle], batch.moves[middle:]) if part]
-        return placed[0], tuple(halves), placed[2]
-
-
-class CompactsTwice(SeamedPool):
-    """One member is compacted twice for one demand."""
-
-    pool_class: ClassVar[type[Pool]] = HalvingArena
