@@ -10,10 +10,13 @@ from poolproof_spec.outcome import AnyOutcome
 from poolproof_spec.state import PoolState
 from poolproof_spec.units import VirtualId
 
-Inability = Literal["reasons", "steps", "payloads", "free_pages", "work", "in_flight", "gates", "groups", "no_wait"]
+Inability = Literal[
+    "reasons", "steps", "payloads", "free_pages", "work", "in_flight", "gates", "groups", "no_wait", "refusals"
+]
 """reasons: gives no reason for a rejection. steps: does not report the order of its evictions. payloads, free_pages:
 cannot be read. work: does not count walks and compactions. in_flight, gates, groups: has no such thing.
-no_wait: cannot promise not to wait, so `may_wait=False` demands are not sent."""
+no_wait: cannot promise not to wait, so `may_wait=False` demands are not sent. refusals: leaves it to its caller to
+make good calls only, so it is not sent bad ones."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ from poolproof_conformance.run import HistoryRun, run_history
 from poolproof_conformance.target_names import Target
 from poolproof_conformance.trace_format import FORMAT, Expected, ExpectedOutcome, TargetExpectation, Trace
 from poolproof_conformance.traces import write_trace
-from poolproof_conformance.wording import plural
+from poolproof_conformance.wording import arena_words, call_words, plural
 from poolproof_spec.catalogue import PROPERTIES
 from poolproof_spec.outcome import Rejected
 
@@ -31,6 +31,10 @@ class FoundFailure(msgspec.Struct, frozen=True, kw_only=True):
     """Length of the smallest."""
     message: str
     """What the rule finds there."""
+    arena: str
+    """The smallest one's arena in words."""
+    calls: tuple[str, ...]
+    """Its operations in words."""
     trace_file: str
     command: str
     """Replays the trace."""
@@ -130,6 +134,8 @@ def _written(target: Target, adapter: Adapter, failure: Failure, seed: int, path
         histories=failure.count,
         operations=len(failure.history[1]),
         message=failure.message,
+        arena=arena_words(failure.history[0]),
+        calls=tuple(call_words(operation) for operation in failure.history[1]),
         trace_file=str(path),
         command=replay_command(target, path),
     )

@@ -98,7 +98,7 @@ def conform(
 
 def note(result: Conformance, history: History, run: HistoryRun) -> None:
     """Count a run and keep it where it is the shortest of its kind."""
-    if not run.steps and run.verdict == "unknown" and run.reason.startswith("cannot be built"):
+    if not run.built:
         result.unbuilt += 1
         return
     result.traces += 1

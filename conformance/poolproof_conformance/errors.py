@@ -3,6 +3,7 @@
 PoolproofError                  exit code 2, printed as two lines
 ├── TargetNameError             no such target, or not an adapter
 ├── TargetNotInstalledError     a release that is known, and not installed yet
+├── TargetInstallError          (targets.py) a release that cannot be had: its name, its wheel, or pip itself
 ├── OutputFileError             a file that cannot be written
 └── TraceError                  a trace that cannot be read
     ├── TraceFileError          missing, a folder, unreadable

@@ -102,6 +102,24 @@ def _extend_tail(name: str, prefix: int, more: int, tail: int, may_wait: bool) -
     return op.ExtendTail(name=name, prefix_len=lengths[0], seq_len=lengths[1], tail=lengths[2], may_wait=may_wait)
 
 
+def bad_calls() -> st.SearchStrategy[op.AnyOperation]:
+    """Calls that are bad in every state; a target that leaves such checks to its caller is not sent them."""
+    negative, none = TokenCount(-1), TokenCount(0)
+    calls: list[op.AnyOperation] = [
+        op.Alloc(name="a", tokens=negative),
+        op.Alloc(name="a", tokens=TokenCount(2**60)),
+        op.AllocStates(name="a", count=-1),
+        op.Decode(name="a", seq_lens=(none,)),
+        op.Extend(name="a", prefix_lens=(TokenCount(2),), seq_lens=(TokenCount(1),)),
+        op.Extend(name="a", prefix_lens=(none, none), seq_lens=(none,)),
+        op.Free(name="nobody"),
+        op.Unlock(name="nobody"),
+        op.Fire(event="never"),
+        op.Insert(key=()),
+    ]
+    return st.sampled_from(calls)
+
+
 @cache
 def phrases(shape: Shape) -> st.SearchStrategy[tuple[op.AnyOperation, ...]]:
     """One to three operations that mean something together; single ones come most often.
@@ -128,6 +146,7 @@ def phrases(shape: Shape) -> st.SearchStrategy[tuple[op.AnyOperation, ...]]:
         compact,
         st.just(op.Query()),
         st.just(op.Capacity()),
+        bad_calls(),
     ]
     if shape.has_swa:
         setup.append(st.builds(op.FreeWindow, name=REQUESTS))

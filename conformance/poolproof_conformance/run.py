@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from poolproof_conformance.adapter import Adapter, Description, Inability, UnsupportedGeometryError
 from poolproof_conformance.child import TargetFailureError
 from poolproof_spec import operation as op
+from poolproof_spec.calls import is_good_call
 from poolproof_spec.catalogue import PROPERTIES, Property
 from poolproof_spec.geometry import Geometry
 from poolproof_spec.outcome import AnyOutcome, Crashed, Refused, Unsupported
@@ -16,9 +17,13 @@ from poolproof_spec.payload import largest_stamp
 from poolproof_spec.state import PoolState
 from poolproof_spec.transition import Transition
 from poolproof_spec.units import VirtualId
-from poolproof_spec.verdict import Verdict, unfired_events
+from poolproof_spec.verdict import Verdict
 
-UNCHECKED: dict[Inability, str] = {"reasons": "honest-reason", "payloads": "payloads-kept"}
+UNCHECKED: dict[Inability, str] = {
+    "reasons": "honest-reason",
+    "payloads": "payloads-kept",
+    "refusals": "refusal-changes-nothing",
+}
 """What cannot be judged of a target that declares an inability: reported as unchecked."""
 
 
@@ -54,6 +59,8 @@ class HistoryRun:
     verdict: Verdict
     reason: str = ""
     """Why the verdict is unknown."""
+    built: bool = True
+    """False where the target cannot be built with this geometry: nothing was run."""
 
     @property
     def findings(self) -> list[tuple[int, Finding]]:
@@ -127,7 +134,7 @@ class Session:
         self.state = self.observe()
         transition = Transition(before, operation, outcome, self.state, "steps" not in self.description.cannot)
         found = [*self.judge(transition)]
-        if isinstance(outcome, Refused) and transition.demand is None:
+        if isinstance(outcome, Refused) and transition.good_call and transition.demand is None:
             found.append(no_answer(f"refused a well-formed call: {outcome.error}: {outcome.message}"))
         return StepRecord(index, operation, outcome, before, self.state, tuple(found), transition)
 
@@ -163,7 +170,7 @@ def run_history(
     except TargetFailureError as error:
         return HistoryRun(tuple(records), overall(records, error.reason), error.reason)
     except UnsupportedGeometryError as error:
-        return HistoryRun((), "unknown", f"cannot be built with this geometry: {error}")
+        return HistoryRun((), "unknown", f"cannot be built with this geometry: {error}", built=False)
     doubts = [f.message for record in records for f in record.findings if f.verdict == "unknown"]
     if not any(record.outcome is not None for record in records):
         doubts.append("no operation was executed")
@@ -190,31 +197,19 @@ def no_answer(reason: str) -> Finding:
 
 
 def applies(state: PoolState, operation: op.AnyOperation, description: Description) -> bool:
-    """Whether what the operation names exists in the target's state, and the target has such an operation."""
+    """Whether the target has such an operation, and the call is good or the target is one that refuses bad ones."""
+    cannot = description.cannot
     if description.operations is not None and op.operation_name(operation) not in description.operations:
         return False
-    if isinstance(operation, op.DemandOperation) and not operation.may_wait and "no_wait" in description.cannot:
+    if isinstance(operation, op.DemandOperation) and not operation.may_wait and "no_wait" in cannot:
         return False
-    holds, locks = {hold.name for hold in state.holds}, {lock.name for lock in state.locks}
     match operation:
-        case op.Free(name=name) | op.FreeWindow(name=name) | op.Recover(name=name):
-            return name in holds
-        case op.Unlock(name=name) | op.UnlockWindow(name=name):
-            return name in locks
-        case op.LockPrefix(name=name):
-            return name not in locks
-        case op.Launch(event=event, writes=writes):
-            return "in_flight" not in description.cannot and event not in unfired_events(state) and holds >= set(writes)
-        case op.Fire(event=event):
-            return event in unfired_events(state)
-        case op.GroupBegin():
-            return "groups" not in description.cannot and not state.group_open
-        case op.GroupEnd():
-            return state.group_open
-        case op.Gate():
-            return "gates" not in description.cannot
-        case op.Capacity():
-            return not state.group_open
-        case op.Insert(state=with_state):
-            return not with_state or (state.geometry.has_role("state") and state.geometry.page_tokens == 1)
-    return True
+        case op.Launch() if "in_flight" in cannot:
+            return False
+        case op.GroupBegin() if "groups" in cannot:
+            return False
+        case op.Gate() if "gates" in cannot:
+            return False
+        case op.Capacity() if state.group_open:
+            return False
+    return "refusals" not in cannot or is_good_call(state, operation)

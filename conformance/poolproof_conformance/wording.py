@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from poolproof_spec.geometry import Geometry
 from poolproof_spec.operation import AnyOperation, operation_name
 from poolproof_spec.outcome import Step
 
@@ -20,6 +21,16 @@ def call_words(operation: AnyOperation) -> str:
         if (value := getattr(operation, field.name)) != field.default
     ]
     return f"{operation_name(operation)}({', '.join(shown)})"
+
+
+def arena_words(geometry: Geometry) -> str:
+    """An arena and its chain in a line: 256 bytes: SWA 32 bytes a page, pages 1 to 7; ..."""
+    members = "; ".join(
+        f"{member.name} {member.page_bytes} bytes a page, pages {member.first_page} to {member.page_count - 1}"
+        for member in geometry.members
+    )
+    tokens = "" if geometry.page_tokens == 1 else f", {geometry.page_tokens} tokens a page"
+    return f"{geometry.total_bytes} bytes{tokens}: {members}"
 
 
 def step_words(steps: Sequence[Step]) -> str:

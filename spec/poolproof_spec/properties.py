@@ -236,8 +236,12 @@ def grant_exact(t: Transition) -> str | None:
 
 
 def refusal_changes_nothing(t: Transition) -> str | None:
-    """[G2] A refused call changes nothing at all."""
-    return "a refused call changed the state" if isinstance(t.outcome, Refused) and t.before != t.after else None
+    """[G2] A bad call is refused, and a refused call changes nothing at all."""
+    if isinstance(t.outcome, Refused):
+        return "a refused call changed the state" if t.before != t.after else None
+    if not t.good_call and not isinstance(t.outcome, Crashed | Unsupported):
+        return f"a bad call was not refused: {t.operation}"
+    return None
 
 
 def effects_exact(t: Transition) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from poolproof_spec.calls import is_good_call
 from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import Answer, AnyOutcome, Done, Granted, Refused, Rejected, Step
@@ -26,8 +27,13 @@ class Transition:
 
     @cached_property
     def demand(self) -> Demand | None:
-        """What was demanded; None where the operation is no demand."""
-        return demand_of(self.before, self.operation)
+        """What was demanded; None where the operation is no demand, or a bad call."""
+        return demand_of(self.before, self.operation) if self.good_call else None
+
+    @cached_property
+    def good_call(self) -> bool:
+        """Whether the call makes sense in the state before."""
+        return is_good_call(self.before, self.operation)
 
     @cached_property
     def boundary(self) -> PoolState:

@@ -1,6 +1,7 @@
 """README.md says what the code says: the table of properties, and the seed's table."""
 
 from pathlib import Path
+from runpy import run_path
 
 from poolproof_conformance.seed_cases import EXPECTED, expected_of
 from poolproof_spec.catalogue import PROPERTIES
@@ -28,3 +29,10 @@ def test_every_link_leads_to_a_file() -> None:
     targets = [part.split(")")[0].split("#")[0] for part in README.split("](")[1:]]
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_architecture_lists_every_file() -> None:
+    path = ROOT / "docs" / "file_table.py"
+    module = run_path(str(path))
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert text == module["with_table"](text), "run: python docs/file_table.py --write"

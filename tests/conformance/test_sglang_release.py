@@ -99,8 +99,8 @@ def test_says_who_it_is(opened: Open) -> None:
         description = opened(NEW, core, "eager").describe()
         assert description.target == NEW
         assert description.details == {"tree_core": name, "mode": "eager"}
-        assert set(description.cannot) == {"reasons", "no_wait", "in_flight", "gates"}
-    assert set(opened(NEW, "rust", "lazy").describe().cannot) == {"reasons", "no_wait"}
+        assert set(description.cannot) == {"reasons", "no_wait", "refusals", "in_flight", "gates"}
+    assert set(opened(NEW, "rust", "lazy").describe().cannot) == {"reasons", "no_wait", "refusals"}
 
 
 GEOMETRIES = [

@@ -52,7 +52,4 @@ def random_chain(rng: Random, *, arena: int = 9) -> Chain:
 def anchors_apart(geometry: Geometry) -> bool:
     """Two anchors do not close the same bytes: so it is where the sinks are derived from one largest page."""
     low, high = geometry.members[0], geometry.members[-1]
-    return (
-        not (low.anchored and high.anchored)
-        or low.first_page * low.page_bytes <= high.page_count * high.page_bytes
-    )
+    return not (low.anchored and high.anchored) or low.first_page * low.page_bytes <= high.page_count * high.page_bytes

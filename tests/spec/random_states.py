@@ -2,13 +2,11 @@
 
 from random import Random
 
-from msgspec.structs import replace
-
 from poolproof_spec.demand import Demand
 from poolproof_spec.geometry import Geometry, Kind, Role, derive, geometry_problems
 from poolproof_spec.occupancy import as_it_lies
 from poolproof_spec.state import Entry, Flight, Hold, MemberState, PoolState
-from poolproof_spec.steps import Key, Tree, after_free
+from poolproof_spec.steps import Key, Tree
 from poolproof_spec.sweep import sweep
 from poolproof_spec.units import PageId, PageKey, VirtualId
 
@@ -88,10 +86,8 @@ def _with_ids_and_flights(rng: Random, geometry: Geometry, members: list[MemberS
 
 def random_demand(rng: Random, state: PoolState, *, most: int = 4) -> Demand:
     """Pages for any role that the chain has; often none of some."""
-    counts = {
-        role: rng.choice((0, rng.randint(0, most))) if state.geometry.has_role(role) else 0
-        for role in ("full", "swa", "state")  # type: ignore[attr-defined]
-    }
+    roles: tuple[Role, ...] = ("full", "swa", "state")
+    counts = {role: rng.choice((0, rng.randint(0, most))) if state.geometry.has_role(role) else 0 for role in roles}
     return Demand(
         full_pages=counts["full"],
         swa_pages=counts["swa"],
@@ -109,9 +105,7 @@ def random_frees(rng: Random, state: PoolState, share: float) -> Hold:
     full = {i for i in sorted(live["full"]) if rng.random() < share}
     swa = {i for i in sorted(live["swa"]) if i in full or rng.random() < share}
     states = {i for i in sorted(live["state"]) if rng.random() < share}
-    return Hold(
-        name="", ids=tuple(sorted(full)), swa_ids=tuple(sorted(swa)), state_ids=tuple(sorted(states))
-    )
+    return Hold(name="", ids=tuple(sorted(full)), swa_ids=tuple(sorted(swa)), state_ids=tuple(sorted(states)))
 
 
 def random_tree(rng: Random, *, nodes: int = 7) -> Tree:
@@ -137,8 +131,3 @@ def random_tree(rng: Random, *, nodes: int = 7) -> Tree:
         )
         keys.append(below)
     return tree
-
-
-def with_frees(state: PoolState, freed: Hold) -> PoolState:
-    """The state with these pages free, flights keeping only what is still live."""
-    return replace(after_free(state, freed))

@@ -118,4 +118,4 @@ def test_what_is_no_demand_demands_nothing(operation: op.AnyOperation) -> None:
 
 def test_pages_by_role() -> None:
     demand = Demand(full_pages=1, swa_pages=2, state_pages=3)
-    assert [demand.pages(role) for role in ("full", "swa", "state")] == [1, 2, 3]  # type: ignore[arg-type]
+    assert (demand.pages("full"), demand.pages("swa"), demand.pages("state")) == (1, 2, 3)

@@ -30,7 +30,8 @@ def pages(*numbers: int) -> frozenset[PageId]:
 def exist_naively(chain: Chain) -> bool:
     """Every choice of windows for all members at once."""
     choices: list[list[tuple[int, int] | None]] = [
-        [None, *product(range(member.page_count + 1), repeat=2)] for member in chain.geometry.members
+        [None, *product(range(member.page_count + 1), range(member.page_count + 1))]
+        for member in chain.geometry.members
     ]
     return any(are_windows(chain.geometry, windows, chain.pinned, chain.loose) for windows in product(*choices))
 

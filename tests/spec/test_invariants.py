@@ -71,22 +71,54 @@ BROKEN = [
     ("W2", bound(SOUND, "FULL", i1=10), "SWA ends at byte 11, FULL begins at byte 10"),
     ("W2", with_member(SOUND, "SWA", pending=((PageId(19), "e"),)), "SWA ends at byte 20, FULL begins at byte 19"),
     ("W3", bound(SOUND, "FULL", i5=19), "FULL: one page is bound to two ids"),
-    ("W3", with_member(SOUND, "FULL", bindings=((ids(1)[0], 19), (ids(1)[0], 20))), "FULL: one id is bound to two pages"),
+    (
+        "W3",
+        with_member(SOUND, "FULL", bindings=((ids(1)[0], 19), (ids(1)[0], 20))),
+        "FULL: one id is bound to two pages",
+    ),
     ("W3", bound(SOUND, "SWA", i4=10), "SWA: pages [10] are both live and pending"),
-    ("W3", with_member(SOUND, "SWA", free_pages=SWA_FREE[1:]), f"SWA: the list of free pages is wrong about [{SWA_FREE[0]}]"),
+    (
+        "W3",
+        with_member(SOUND, "SWA", free_pages=SWA_FREE[1:]),
+        f"SWA: the list of free pages is wrong about [{SWA_FREE[0]}]",
+    ),
     ("W3", with_member(SOUND, "SWA", free_pages=(*SWA_FREE, SWA_FREE[-1])), "wrong about [23]"),
     ("W3", with_member(SOUND, "SWA", free_pages=(-1, *SWA_FREE)), "wrong about [-1]"),
-    ("W3", replace(SOUND, free_token_ids=SOUND.free_token_ids[1:]), "FULL ids: free and bound do not make the id space, see [6]"),
-    ("W3", replace(SOUND, free_token_ids=(*ids(5), *SOUND.free_token_ids)), "FULL ids: free and bound do not make the id space, see [5]"),
-    ("W3", replace(SOUND, free_state_ids=(*SOUND.free_state_ids, *ids(3))), "STATE ids: free and bound do not make the id space, see [3]"),
+    (
+        "W3",
+        replace(SOUND, free_token_ids=SOUND.free_token_ids[1:]),
+        "FULL ids: free and bound do not make the id space, see [6]",
+    ),
+    (
+        "W3",
+        replace(SOUND, free_token_ids=(*ids(5), *SOUND.free_token_ids)),
+        "FULL ids: free and bound do not make the id space, see [5]",
+    ),
+    (
+        "W3",
+        replace(SOUND, free_state_ids=(*SOUND.free_state_ids, *ids(3))),
+        "STATE ids: free and bound do not make the id space, see [3]",
+    ),
     ("W4", bound(SOUND, "SWA", i9=7), "SWA: ids [9] have no FULL page"),
     ("W5", replace(SOUND, holds=()), "STATE: ids [2] are live and nobody's (leak)"),
     ("W5", replace(SOUND, holds=(hold("r", [4], swa=False, states=[2]),)), "SWA: ids [4] are live and nobody's (leak)"),
-    ("W5", replace(SOUND, holds=(*SOUND.holds, hold("s", [5], swa=False))), "FULL: ids [5] are owned twice, or owned and not live"),
+    (
+        "W5",
+        replace(SOUND, holds=(*SOUND.holds, hold("s", [5], swa=False))),
+        "FULL: ids [5] are owned twice, or owned and not live",
+    ),
     ("W5", replace(SOUND, entries=(*SOUND.entries, entry(key(7), [3], swa=False))), "FULL: ids [3] are owned twice"),
-    ("W5", replace(SOUND, entries=(entry(key(1), [1, 2], state=1), entry(key(3), [3]))), "SWA: ids [3] are owned twice, or owned and not live"),
+    (
+        "W5",
+        replace(SOUND, entries=(entry(key(1), [1, 2], state=1), entry(key(3), [3]))),
+        "SWA: ids [3] are owned twice, or owned and not live",
+    ),
     ("W5", replace(SOUND, holds=(hold("r", [4, 4], states=[2]),)), "SWA: ids [4] are owned twice"),
-    ("W6", replace(SOUND, payloads=(("FULL", ids(1)[0], 7), *SOUND.payloads[1:])), "FULL: id 1 reads 7, written was 101 to id 1"),
+    (
+        "W6",
+        replace(SOUND, payloads=(("FULL", ids(1)[0], 7), *SOUND.payloads[1:])),
+        "FULL: id 1 reads 7, written was 101 to id 1",
+    ),
     ("W6", replace(SOUND, payloads=SOUND.payloads[:-1]), "10 pages can be read, 11 were written"),
     ("W6", replace(SOUND, written=SOUND.written[:-1]), "11 pages can be read, 10 were written"),
 ]
@@ -103,7 +135,11 @@ def extents_ordered_naively(state: PoolState) -> bool:
     """Every byte of every live or pending page, in chain order: bytes never go down from member to member."""
     last = -1
     for member, now in zip(state.geometry.members, state.members, strict=True):
-        taken = [byte for p in now.live_pages | now.pending_pages for byte in range(p * member.page_bytes, (p + 1) * member.page_bytes)]
+        taken = [
+            byte
+            for p in now.live_pages | now.pending_pages
+            for byte in range(p * member.page_bytes, (p + 1) * member.page_bytes)
+        ]
         if taken:
             if min(taken) <= last:
                 return False

@@ -64,7 +64,9 @@ def test_the_order_reversed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from reversed(list(in_vacating_order(geometry, batches)))
 
     monkeypatch.setattr(moves, "in_vacating_order", reversed_order)
-    problems = [execution_problem(*(state, windows, pinned, demand)) for state, demand, windows, pinned in cases(800, 3)]
+    problems = [
+        execution_problem(*(state, windows, pinned, demand)) for state, demand, windows, pinned in cases(800, 3)
+    ]
     caught = [problem for problem in problems if problem is not None]
     assert len(caught) > 20
     assert all("which are in use" in problem for problem in caught)

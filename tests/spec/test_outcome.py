@@ -3,6 +3,7 @@ from typing import get_args
 import msgspec
 
 from poolproof_spec.outcome import AnyOutcome, Blocked, Granted, Impossible, Rejected
+
 from .builders import ids, step
 
 

@@ -16,7 +16,7 @@ from poolproof_spec.outcome import Answer, AnyOutcome, Blocked, Done, Granted, I
 from poolproof_spec.properties import token_demand
 from poolproof_spec.state import Entry, Flight, Hold, Lock, PoolState
 from poolproof_spec.transition import Transition
-from poolproof_spec.units import PageId, VirtualId
+from poolproof_spec.units import PageId, TokenCount, VirtualId
 
 from .builders import alloc, entry, hold, ids, key, pool, step, swa2, tri
 
@@ -425,7 +425,7 @@ def test_an_entry_that_leaves_without_a_demand_breaks_p9(locks: tuple[int, int, 
         (Granted(pages=pages(3), compactions=(("SWA", 1), ("FULL", 1)), walks=1), None),
         (Granted(pages=pages(3)), None),
         (Granted(pages=pages(3), compactions=(("SWA", 1), ("FULL", 2))), "FULL was compacted 2 times"),
-        (Granted(pages=pages(3), walks=2), "2 eviction walks"),
+        (Granted(pages=pages(3), walks=2), "2 eviction walks for one kind of step"),
     ],
 )
 def test_a_second_walk_or_compaction_breaks_p10(outcome: Granted, message: str | None) -> None:
@@ -435,7 +435,9 @@ def test_a_second_walk_or_compaction_breaks_p10(outcome: Granted, message: str |
 
 def test_a_rejection_that_walks_twice_breaks_p10() -> None:
     rejected = Rejected(reason=TOO_MUCH, walks=2)
-    assert found(FULL_ARENA, alloc(3), rejected, FULL_ARENA) == {"bounded-work": "2 eviction walks"}
+    assert found(FULL_ARENA, alloc(3), rejected, FULL_ARENA) == {
+        "bounded-work": "2 eviction walks for one kind of step"
+    }
 
 
 # G1, G2, G3
@@ -477,9 +479,20 @@ def test_a_refused_call_that_changes_something_breaks_g2() -> None:
     }
 
 
-def test_a_malformed_demand_that_is_refused_is_no_crash() -> None:
-    lopsided = op.Extend(name="r", prefix_lens=(), seq_lens=(alloc(3).tokens,))
-    assert found(ROOMY, lopsided, Refused(error="SizeError", message="lengths"), ROOMY) == {}
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        alloc(-3),
+        op.AllocStates(name="r", count=-1),
+        op.Decode(name="r", seq_lens=(TokenCount(0),)),
+        op.Extend(name="r", prefix_lens=(TokenCount(5),), seq_lens=(TokenCount(2),)),
+        op.Extend(name="r", prefix_lens=(), seq_lens=(TokenCount(3),)),
+        op.ExtendTail(name="r", prefix_len=TokenCount(1), seq_len=TokenCount(3), tail=TokenCount(-1)),
+    ],
+    ids=["alloc", "states", "decode", "shrinking", "lopsided", "tail"],
+)
+def test_refusing_a_malformed_demand_is_right(malformed: op.AnyOperation) -> None:
+    assert found(ROOMY, malformed, Refused(error="SizeError", message="a bad size"), ROOMY) == {}
 
 
 HELD = pool(swa2(8), OLD, holds=[hold("r", [3, 4])])

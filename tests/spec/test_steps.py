@@ -61,7 +61,8 @@ def test_policy_order_of_allowed_steps_is_the_naive_one(rng: Random) -> None:
 
 
 def test_the_twin_is_tried_on_trees_that_ask_for_every_kind() -> None:
-    rng, seen = Random(8), set()
+    rng = Random(8)
+    seen: set[str] = set()
     for _ in range(2000):
         tree = random_tree(rng, nodes=10)
         order = policy_order(tree)

@@ -95,9 +95,15 @@ def test_widened_windows_are_windows_and_leave_no_room_between(rng: Random) -> N
         if window is not None:
             assert window.start == narrow.start
             assert window.end >= narrow.end
-            blocked_by_next = above is not None and (window.end + 1) * need.page_bytes > above[1].start * above[0].page_bytes
+            blocked_by_next = (
+                above is not None and (window.end + 1) * need.page_bytes > above[1].start * above[0].page_bytes
+            )
             top = needs[-1]
-            anchored = is_empty(top) and top.anchored_down and (window.end + 1) * need.page_bytes > top.page_count * top.page_bytes
+            anchored = (
+                is_empty(top)
+                and top.anchored_down
+                and (window.end + 1) * need.page_bytes > top.page_count * top.page_bytes
+            )
             assert window.end == need.page_count or blocked_by_next or anchored
             above = (need, window)
 

@@ -63,7 +63,7 @@ def test_base_is_the_state_before_less_what_left_the_group() -> None:
 def test_moves_are_of_pages_that_stay_live_under_their_ids() -> None:
     before = pool(swa2(12), holds=[hold("a", [1]), hold("b", [2])])
     swa, full = before.members
-    moved = replace(full, bindings=((ids(1)[0], 7), (ids(2)[0], 9), (ids(3)[0], 8)))  # type: ignore[arg-type]
+    moved = replace(full, bindings=((ids(1)[0], 7), (ids(2)[0], 9), (ids(3)[0], 8)))
     after = replace(before, members=(swa, moved))
     outcome = Granted(pages=(("FULL", ids(2)[0]), ("FULL", ids(3)[0])))
     assert list(went(before, alloc(2), outcome, after).moves()) == [(1, 1, 11, 7)]

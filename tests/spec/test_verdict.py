@@ -61,7 +61,7 @@ def one_page_at(page: int, *, gate_open: bool = True, flight: bool = False) -> P
     """One FULL page held in the middle of the arena."""
     state = pool(swa2(4), holds=[hold("r", [1], swa=False)], gate_open=gate_open)
     swa, full = state.members
-    moved = replace(full, bindings=((ids(1)[0], page),))  # type: ignore[arg-type]
+    moved = replace(full, bindings=((ids(1)[0], page),))
     flights = (Flight(event="e", reads=(("FULL", ids(1)[0]),)),) if flight else ()
     return replace(state, members=(swa, moved), flights=flights)
 
@@ -116,7 +116,7 @@ def test_blocked_by_several_things_names_them_all_and_no_more() -> None:
     kept = entry(key(9), [4], locks=LOCKED)
     state = pool(swa2(6), kept, holds=[hold("r", [1], swa=False)], gate_open=False)
     swa, full = state.members
-    state = replace(state, members=(swa, replace(full, bindings=((ids(1)[0], 3), (ids(4)[0], 6)))))  # type: ignore[arg-type]
+    state = replace(state, members=(swa, replace(full, bindings=((ids(1)[0], 3), (ids(4)[0], 6)))))
     assert honest_reason(state, Demand(full_pages=2, swa_pages=3)) == Blocked(by=("gates", "locks"))
 
 

@@ -27,6 +27,8 @@ def campaign_lines(campaign: Campaign) -> Iterator[str]:
         rule = property_named(found.property)
         yield f"  {rule.code} {found.property}: {plural(found.histories, 'trace')}; {rule.claim}"
         yield f"    smallest, {plural(found.operations, 'operation')}: {found.message}"
+        yield f"      {found.arena}"
+        yield from (f"      {call}" for call in found.calls)
         yield f"    {found.command}"
     doubts = sorted(campaign.doubts.items(), key=lambda doubt: -doubt[1])
     for reason, count in doubts[:MOST_DOUBTS_SHOWN]:

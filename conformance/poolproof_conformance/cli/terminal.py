@@ -67,7 +67,9 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yields a function that is told how many of `total` are done; a bar on a terminal, else a line now and then."""
     if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        # Results go above the bar on a terminal; into a file or pipe they go as they are.
+        together = sys.stdout.isatty()
+        with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=together) as bar:
             task = bar.add_task(what, total=total)
             yield lambda done: bar.update(task, completed=done)
         return

@@ -42,6 +42,21 @@ class SplitLiftsState(SeamedPool):
     cache_class = SplitLiftsStateCache
 
 
+class SplitTurnsIdsCache(PrefixCache):
+    """Deals the ids of a node out from the wrong end."""
+
+    def split(self, key: Key, length: int) -> None:
+        """The upper half gets the last ids, the lower half the first."""
+        self.nodes[key].ids.reverse()
+        super().split(key, length)
+
+
+class SplitTurnsIds(SeamedPool):
+    """A split leaves prefixes with each other's pages."""
+
+    cache_class = SplitTurnsIdsCache
+
+
 class SharedWindowCache(PrefixCache):
     """Counts window locks by node, without whose they are."""
 

@@ -1,9 +1,12 @@
 """Wrong readings of a demand: pages counted wrongly, probes in place of the exact need, waits that were not allowed."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from poolproof_conformance.faulty.choosing import WalkingPool
 from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.pool import Pool
 from poolproof_reference.reserve import victims
 from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand
@@ -11,8 +14,8 @@ from poolproof_spec.fits import ids_suffice
 from poolproof_spec.occupancy import occupancies
 from poolproof_spec.outcome import AnyOutcome, Step
 from poolproof_spec.state import PoolState
-from poolproof_spec.sweep import sweep
-from poolproof_spec.units import PageCount, pages_for_tokens
+from poolproof_spec.sweep import Window, sweep
+from poolproof_spec.units import PageCount, VirtualId, pages_for_tokens
 
 
 def token_probe(state: PoolState, demand: Demand, pages: int) -> Demand:
@@ -76,6 +79,31 @@ class OnePageShort(SeamedPool):
         return super().grant(
             operation, replace(demand, full_pages=pages, swa_pages=min(pages, demand.swa_pages)), steps
         )
+
+
+class GivesToAnother(SeamedPool):
+    """Books new pages to the first running request, whoever asked."""
+
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+        """Every page has an owner all the same."""
+        return super().grant(replace(operation, name=min(self.holds, default=operation.name)), demand, steps)
+
+
+class HeadForTailArena(Pool):
+    """Turns the ids round when a tail is asked for."""
+
+    def take(self, demand: Demand, windows: Sequence[Window | None]) -> list[tuple[int, VirtualId]]:
+        """SWA pages first, for the first ids."""
+        pages = super().take(demand, windows)
+        members = self.geometry.members
+        with_swa = {identifier for index, identifier in pages if members[index].role == "swa"}
+        return sorted(pages, key=lambda page: (page[0], page[1] not in with_swa))
+
+
+class HeadForTail(SeamedPool):
+    """Gives SWA pages to the head of a prefill that needs them for its tail."""
+
+    pool_class = HeadForTailArena
 
 
 class OneWayFloat(WalkingPool):

@@ -87,7 +87,7 @@ class StaleArena(Pool):
 
     def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry)
-        self.last_swa: dict[tuple[int, VirtualId], PageId] = {}
+        self.tombstoned: list[dict[VirtualId, PageId]] = [{} for _ in geometry.members]
         self.freed_twice: list[list[PageId]] = [[] for _ in geometry.members]
 
     def _member_state(self, index: int) -> MemberState:
@@ -97,11 +97,10 @@ class StaleArena(Pool):
     def free(self, freed: Hold) -> None:
         """An id's SWA page is looked up in a table that a tombstone has not cleared."""
         for index in self.geometry.with_role("swa"):
-            page_of = self.page_of[index]
-            for identifier in freed.swa_ids:
-                self.last_swa[index, identifier] = page_of[identifier]
-            bare = [i for i in freed.ids if i not in freed.swa_ids and (index, i) in self.last_swa]
-            self.freed_twice[index] += [self.last_swa.pop((index, identifier)) for identifier in bare]
+            tombstoned = set(freed.swa_ids) - set(freed.ids)
+            self.tombstoned[index].update((i, page) for i, page in self.page_of[index].items() if i in tombstoned)
+            stale = [i for i in freed.ids if i in self.tombstoned[index]]
+            self.freed_twice[index] += [self.tombstoned[index].pop(identifier) for identifier in stale]
         super().free(freed)
 
 

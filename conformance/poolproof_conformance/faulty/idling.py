@@ -1,7 +1,8 @@
-"""Operations that are answered and not carried out, or only in part."""
+"""Operations that are answered and not carried out, or only in part; bad calls are refused as they should be."""
 
 from poolproof_conformance.faulty.seams import SeamedPool
 from poolproof_spec import operation as op
+from poolproof_spec.calls import is_good_call
 from poolproof_spec.outcome import AnyOutcome, Done
 
 
@@ -10,6 +11,8 @@ class DropsInserts(SeamedPool):
 
     def insert(self, operation: op.Insert) -> AnyOutcome:
         """Done, without pages."""
+        if not is_good_call(self.observe(), operation):
+            return super().insert(operation)
         return Done()
 
 
@@ -28,6 +31,8 @@ class IgnoresFire(SeamedPool):
 
     def fire(self, operation: op.Fire) -> AnyOutcome:
         """What is pending stays pending."""
+        if not is_good_call(self.observe(), operation):
+            return super().fire(operation)
         return Done()
 
 
@@ -44,6 +49,8 @@ class IgnoresGroup(SeamedPool):
 
     def group_begin(self, operation: op.GroupBegin) -> AnyOutcome:
         """No group is opened."""
+        if not is_good_call(self.observe(), operation):
+            return super().group_begin(operation)
         return Done()
 
 
@@ -52,4 +59,6 @@ class IgnoresLock(SeamedPool):
 
     def lock(self, operation: op.LockPrefix) -> AnyOutcome:
         """A match."""
+        if not is_good_call(self.observe(), operation):
+            return super().lock(operation)
         return Done(matched_pages=len(self.cache.match(operation.key)))

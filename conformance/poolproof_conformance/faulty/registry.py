@@ -193,6 +193,9 @@ FAULTY: tuple[Faulty, ...] = (
 """Each caught by a rule of the catalogue."""
 
 UNSEEN: tuple[Faulty, ...] = (
+    _faulty("split-turns-ids", "Leaves prefixes with each other's pages.", "ownership-exact", caching.SplitTurnsIds),
+    _faulty("gives-to-another", "Books new pages to another request.", "ownership-exact", demanding.GivesToAnother),
+    _faulty("head-for-tail", "Gives a tail's SWA pages to the head.", "ownership-exact", demanding.HeadForTail),
     _faulty("newest-first", "Evicts the most recently used first.", "policy-order", choosing.NewestFirst),
     _faulty("waits-unasked", "Waits for events where it may not.", "gates-and-events", demanding.WaitsUnasked),
     _faulty("matches-tombstoned", "Finds prefixes that cannot be used.", "match-usable", caching.MatchesTombstoned),

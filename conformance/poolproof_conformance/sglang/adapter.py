@@ -62,7 +62,7 @@ class SglangAdapter:
 
     def describe(self) -> Description:
         """Release, tree core that really runs (every build checks it), mode, and what it cannot do."""
-        cannot: list[Inability] = ["reasons", "no_wait"]
+        cannot: list[Inability] = ["reasons", "no_wait", "refusals"]
         if not self.lazy:
             cannot += ["in_flight", "gates"]
         return Description(
