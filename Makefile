@@ -6,7 +6,7 @@ BIN := .venv/bin
 TARGETS := sglang==0.5.22 sglang==0.5.23
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint
+.PHONY: help check prove mutations test lint
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -15,6 +15,13 @@ check: .venv/made ## Hold the reference and released SGLang against the model; r
 	$(BIN)/poolproof targets install $(TARGETS)
 	mkdir -p results
 	$(BIN)/poolproof check --json results/check.json
+
+prove: .venv/made ## Prove the theorems with z3, and again with cvc5; results/proofs.json
+	mkdir -p results
+	$(BIN)/poolproof prove --json results/proofs.json --smt2 results/smt2 --receipt results/receipts
+
+mutations: .venv/made ## Change the specification in small ways; each must turn something red
+	$(BIN)/python -m tests.mutations
 
 test: .venv/made ## Run the tests on two cores
 	$(BIN)/poolproof targets install $(TARGETS)
@@ -32,5 +39,5 @@ lint: .venv/made ## Style, types and the direction of imports
 	  echo "  fix: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo 'making .venv (a few minutes the first time)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[sglang,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[sglang,smt,dev]'
 	touch .venv/made

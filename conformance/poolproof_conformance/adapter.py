@@ -11,12 +11,28 @@ from poolproof_spec.state import PoolState
 from poolproof_spec.units import VirtualId
 
 Inability = Literal[
-    "reasons", "steps", "payloads", "free_pages", "work", "in_flight", "gates", "groups", "no_wait", "refusals"
+    "reasons",
+    "steps",
+    "payloads",
+    "free_pages",
+    "work",
+    "in_flight",
+    "gates",
+    "groups",
+    "no_wait",
+    "refusals",
+    "policy_order",
+    "recency",
+    "match_rule",
+    "state_writes",
 ]
 """reasons: gives no reason for a rejection. steps: does not report the order of its evictions. payloads, free_pages:
 cannot be read. work: does not count walks and compactions. in_flight, gates, groups: has no such thing.
-no_wait: cannot promise not to wait, so `may_wait=False` demands are not sent. refusals: leaves it to its caller to
-make good calls only, so it is not sent bad ones."""
+no_wait: cannot promise not to wait, so `may_wait=False` demands are not sent, and what it says is available may need
+waits. refusals: leaves it to its caller to
+make good calls only, so it is not sent bad ones. policy_order, recency, match_rule: by design takes its victims in
+another order, keeps another order of recency, finds other prefixes usable. state_writes: knows not which states a
+forward in flight writes, so moving them is the caller's to prevent."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from poolproof_conformance.explain import explain_demand, explanation_lines
 from poolproof_conformance.reference_adapter import ReferenceAdapter
 from poolproof_conformance.replay import evicted_pages
 from poolproof_conformance.report import ConformanceRow, ViolationRow, conformance_level
-from poolproof_conformance.run import HistoryRun, run_history
+from poolproof_conformance.run import HistoryRun, checked_properties, run_history
 from poolproof_conformance.target_names import Target
 from poolproof_conformance.trace_format import FORMAT, Expected, ExpectedOutcome, TargetExpectation, Trace
 from poolproof_conformance.traces import write_trace
@@ -53,6 +53,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
     """Histories whose geometry the target cannot be built with; not counted in the row."""
     not_exercised: tuple[str, ...]
     """Rules to which no step put a question: of these the run says nothing."""
+    unchecked: tuple[str, ...] = ()
+    """Rules that cannot be judged, as the target itself declares: of these the run says nothing either."""
 
 
 def run_campaign(
@@ -74,13 +76,15 @@ def run_campaign(
         _written(target, adapter, result.failures[name], seed, _trace_path(folder, target, name))
         for name in sorted(result.failures)
     ]
+    checked = checked_properties(adapter.describe())
     return Campaign(
         title=target.title,
         row=_row(target, result, failures),
         failures=tuple(failures),
         doubts=dict(result.doubts),
         unbuilt=result.unbuilt,
-        not_exercised=tuple(rule.name for rule in PROPERTIES if not result.witnessed[rule.name]),
+        not_exercised=tuple(rule.name for rule in checked if not result.witnessed[rule.name]),
+        unchecked=tuple(rule.name for rule in PROPERTIES if rule not in checked),
     )
 
 

@@ -15,6 +15,9 @@ from poolproof_spec.geometry import LAYOUTS
 from poolproof_spec.transition import Transition
 from poolproof_spec.verdict import Verdict
 
+HISTORIES_A_SEARCH = 250
+"""Histories that Hypothesis draws from one seed."""
+
 Progress = Callable[[int, int], None]
 """(histories done, kinds of failure found so far)."""
 
@@ -76,24 +79,39 @@ def conform(
         result.operations += 1
         result.witnessed.update(rule.name for rule in PROPERTIES if rule.witness(transition))
 
-    @seed(seed_number)
-    @settings(
-        max_examples=traces,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(histories(layouts))
-    def draw(history: History) -> None:
+    def judge(history: History) -> None:
         run = run_history(adapter, *history, level=level, on_transition=witness)
         note(result, history, run)
         on_progress(result.traces + result.unbuilt, len(result.failures))
 
-    draw()
+    draw_histories(judge, traces=traces, seed_number=seed_number, layouts=layouts)
     for failure in result.failures.values():
         shrink_failure(adapter, failure, level, shrink_runs)
     return result
+
+
+def draw_histories(
+    use: Callable[[History], None], *, traces: int, seed_number: int, layouts: Sequence[str] = tuple(LAYOUTS)
+) -> None:
+    """Hand `traces` histories to `use`, in several searches: a long one mostly varies what it has found.
+
+    The first n histories of a seed are the same for whatever number is drawn, as far as they fill whole searches.
+    """
+    for number, start in enumerate(range(0, traces, HISTORIES_A_SEARCH)):
+
+        @seed(f"{seed_number}, search {number}")
+        @settings(
+            max_examples=min(HISTORIES_A_SEARCH, traces - start),
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(histories(layouts))
+        def search(history: History) -> None:
+            use(history)
+
+        search()
 
 
 def note(result: Conformance, history: History, run: HistoryRun) -> None:

@@ -23,6 +23,9 @@ UNCHECKED: dict[Inability, str] = {
     "reasons": "honest-reason",
     "payloads": "payloads-kept",
     "refusals": "refusal-changes-nothing",
+    "policy_order": "policy-order",
+    "recency": "recency-exact",
+    "match_rule": "match-usable",
 }
 """What cannot be judged of a target that declares an inability: reported as unchecked."""
 
@@ -132,11 +135,24 @@ class Session:
         if isinstance(outcome, Crashed):
             return StepRecord(index, operation, outcome, before, before, (no_answer(outcome.reason),))
         self.state = self.observe()
-        transition = Transition(before, operation, outcome, self.state, "steps" not in self.description.cannot)
+        transition = self.transition(before, operation, outcome)
         found = [*self.judge(transition)]
         if isinstance(outcome, Refused) and transition.good_call and transition.demand is None:
             found.append(no_answer(f"refused a well-formed call: {outcome.error}: {outcome.message}"))
         return StepRecord(index, operation, outcome, before, self.state, tuple(found), transition)
+
+    def transition(self, before: PoolState, operation: op.AnyOperation, outcome: AnyOutcome) -> Transition:
+        """What was just seen, with what the target declares about itself."""
+        cannot = self.description.cannot
+        return Transition(
+            before,
+            operation,
+            outcome,
+            self.state,
+            reports_steps="steps" not in cannot,
+            tells_state_writes="state_writes" not in cannot,
+            promises_waits="no_wait" in cannot,
+        )
 
     def judge(self, transition: Transition) -> Iterable[Finding]:
         """What the rules find wrong with one transition."""

@@ -1,7 +1,7 @@
 """The reference: one pool, one prefix cache, running requests; one method for each operation of a history."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.fits import fits, ids_suffice
 from poolproof_spec.geometry import Geometry
-from poolproof_spec.outcome import Answer, AnyOutcome, Done, Granted, Rejected
+from poolproof_spec.outcome import Answer, AnyOutcome, Done, Granted, Rejected, Step
 from poolproof_spec.state import Hold, PoolState
 from poolproof_spec.steps import after_step, freed_by, tree_of
 from poolproof_spec.units import LARGEST_QUANTITY, VirtualId
@@ -28,11 +28,17 @@ from poolproof_spec.verdict import honest_reason, unfired_events
 
 
 class JointPool:
-    """Small and plain: every decision is a function of `observe()`, the state that a checker sees too."""
+    """Small and plain: every decision is a function of `observe()`, the state that a checker sees too.
+
+    A method for each decision, so that a pool that is wrong on purpose differs from this one in one method.
+    """
+
+    pool_class: ClassVar[type[Pool]] = Pool
+    cache_class: ClassVar[type[PrefixCache]] = PrefixCache
 
     def __init__(self, geometry: Geometry) -> None:
-        self.pool = Pool(geometry)
-        self.cache = PrefixCache(geometry)
+        self.pool = self.pool_class(geometry)
+        self.cache = self.cache_class(geometry)
         self.holds: dict[str, Hold] = {}
         self.group_open = False
         self.queued = Hold(name="")
@@ -69,18 +75,47 @@ class JointPool:
         """Meet the demand with the fewest of the least recently used entries, or change nothing and say why."""
         if isinstance(operation, op.Recover):
             self.hold_named(operation.name)
-        self.flush_group()
+        self.settle()
         state = self.observe()
+        demand = self.demand(state, operation)
+        steps = self.choose(state, demand, operation)
+        if steps is None:
+            return self.reject(state, demand)
+        self.evict(steps)
+        return self.grant(operation, demand, steps)
+
+    def settle(self) -> None:
+        """[P8] The phase boundary before the first eviction: grouped frees count."""
+        self.flush_group()
+
+    def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
+        """What the operation asks for."""
         demand = demand_of(state, operation)  # type: ignore[arg-type]
         assert demand is not None, "every demand operation has a demand"
-        steps = victims(state, demand)
-        if steps is None:
-            return Rejected(reason=honest_reason(state, demand), compactions=(), walks=1)
-        tree = tree_of(state)
+        return demand
+
+    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
+        """V, or None where the demand is to be rejected."""
+        return victims(state, demand)
+
+    def reject(self, state: PoolState, demand: Demand) -> Rejected:
+        """The answer where no legal steps suffice."""
+        return Rejected(reason=honest_reason(state, demand), compactions=(), walks=1)
+
+    def evict(self, steps: list[Step]) -> None:
+        """Take the steps, in order."""
+        tree = tree_of(self.observe())
         for step in steps:
-            self.pool.free(freed_by(tree, step))
+            self.release(freed_by(tree, step))
             self.cache.evict(step)
             tree = after_step(tree, step)
+
+    def release(self, freed: Hold) -> None:
+        """Free what one step gives up."""
+        self.pool.free(freed)
+
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
+        """Take the pages for the request that asked."""
         pages, waited, compactions = self.take(demand, recovered=self.holds.get(operation.name, Hold(name="")))
         self.holds[operation.name] = self.with_pages(operation.name, pages)
         return Granted(

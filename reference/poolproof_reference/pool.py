@@ -8,10 +8,10 @@ from poolproof_reference.errors import DoubleFreeError, UnknownIdError
 from poolproof_spec.demand import Demand
 from poolproof_spec.geometry import Geometry
 from poolproof_spec.moves import Batch, move_plan
-from poolproof_spec.occupancy import as_it_lies, occupancies, pinned_pages
+from poolproof_spec.occupancy import Occupancy, as_it_lies, occupancies, pinned_pages
 from poolproof_spec.payload import read_stamp, stamped
 from poolproof_spec.state import Flight, Hold, MemberState, PoolState
-from poolproof_spec.sweep import Window, sweep, widen
+from poolproof_spec.sweep import Sweep, Window, sweep, widen
 from poolproof_spec.units import PageId, VirtualId
 from poolproof_spec.verdict import after_events, unfired_events
 
@@ -67,16 +67,20 @@ class Pool:
         """
         state, members = self.observe(), range(len(self.page_of))
         needs = as_it_lies(state, demand)
-        if (found := sweep(needs)).fits:
+        if (found := self.sweep(needs)).fits:
             return list(widen(needs, found.windows)), (), False
         for may_wait in (False, True) if demand.may_wait else (False,):
             pinned = [pinned_pages(state, index, may_wait) for index in members]
             needs = occupancies(state, replace(demand, may_wait=may_wait))
-            if (found := sweep(needs)).fits:
+            if (found := self.sweep(needs)).fits:
                 windows = widen(needs, found.windows)
                 after = after_events(state, unfired_events(state)) if may_wait else state
                 return list(windows), move_plan(after, windows, pinned), may_wait
         return None
+
+    def sweep(self, needs: Sequence[Occupancy]) -> Sweep:
+        """[D-sweep] The windows that are planned with."""
+        return sweep(needs)
 
     def take(self, demand: Demand, windows: Sequence[Window | None]) -> list[tuple[int, VirtualId]]:
         """Bind new pages inside the windows. FULL and SWA pages of one token page share its id; a tail has the last."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from poolproof_spec import invariants, properties
+from poolproof_spec import effects, invariants, prefixes, properties
 from poolproof_spec.fits import fits
-from poolproof_spec.operation import Capacity, Query
-from poolproof_spec.outcome import Answer, Refused
+from poolproof_spec.operation import Capacity, Insert, LockPrefix, Match, Query, Unlock, UnlockWindow
+from poolproof_spec.outcome import Answer, Done, Refused
 from poolproof_spec.state import PoolState
-from poolproof_spec.transition import Transition
+from poolproof_spec.transition import Transition, cached_pages
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,21 @@ def _tombstoned(state: PoolState) -> bool:
 
 def _moved(t: Transition) -> bool:
     return next(t.moves(), None) is not None
+
+
+def _found(t: Transition) -> int:
+    """Pages that a match or a lock found, or that an insert cached."""
+    if not isinstance(t.outcome, Done):
+        return 0
+    return len(t.operation.key) if isinstance(t.operation, Insert) else t.outcome.matched_pages or 0
+
+
+def _hollow(t: Transition) -> bool:
+    """A match or a lock of a prefix of which more is cached than can be used."""
+    if not isinstance(t.operation, Match | LockPrefix) or not isinstance(t.outcome, Done):
+        return False
+    cached = cached_pages(t.before)
+    return t.operation.key[: _found(t) + 1] in cached and _found(t) < len(t.operation.key)
 
 
 def _guarded(t: Transition) -> bool:
@@ -187,9 +202,9 @@ CONTRACT: tuple[Property, ...] = (
         "P10",
         "bounded-work",
         1,
-        "For a demand, at most one batch of moves a member, one walk a kind of step, no more moves than live pages.",
+        "For a demand, at most one batch of moves a member, and one walk a kind of step.",
         properties.bounded_work,
-        _moved,
+        lambda t: t.demand is not None and _moved(t),
     ),
     Property(
         "P11",
@@ -200,11 +215,19 @@ CONTRACT: tuple[Property, ...] = (
         lambda t: isinstance(t.operation, Capacity) and isinstance(t.outcome, Answer) and bool(t.before.entries),
     ),
     Property(
+        "P12",
+        "policy-order",
+        2,
+        "The evicted steps are taken, in turn, from the first sufficient steps of the policy order.",
+        properties.policy_order_kept,
+        lambda t: t.granted and bool(t.steps) and len(t.before.entries) > 1,
+    ),
+    Property(
         "G1",
         "grant-exact",
         0,
-        "A grant gives exactly the demanded pages, and its reported steps are what left the cache.",
-        properties.grant_exact,
+        "A grant gives exactly the demanded pages to the request that asked, and reports them and what left the cache.",
+        effects.grant_exact,
         lambda t: t.granted and bool(t.steps),
     ),
     Property(
@@ -212,16 +235,40 @@ CONTRACT: tuple[Property, ...] = (
         "refusal-changes-nothing",
         0,
         "A bad call is refused, and a refused call changes nothing.",
-        properties.refusal_changes_nothing,
+        effects.refusal_changes_nothing,
         lambda t: isinstance(t.outcome, Refused) and bool(t.before.entries),
     ),
     Property(
         "G3",
         "effects-exact",
         0,
-        "What is no demand frees and takes exactly the pages that it names.",
-        properties.effects_exact,
+        "An operation changes what it names, as it says, and nothing else.",
+        effects.effects_exact,
         lambda t: t.demand is None and t.before.members != t.after.members,
+    ),
+    Property(
+        "G4",
+        "match-usable",
+        0,
+        "A match and a lock find the longest prefix with FULL throughout, SWA over the last window, and a state.",
+        prefixes.match_usable,
+        _hollow,
+    ),
+    Property(
+        "G5",
+        "handles-exact",
+        0,
+        "A lock handle holds what was found until it is given back; what is held is locked, and nothing else.",
+        prefixes.handles_exact,
+        lambda t: isinstance(t.operation, Unlock | UnlockWindow) and bool(t.after.locks),
+    ),
+    Property(
+        "G6",
+        "recency-exact",
+        2,
+        "A match, a lock and an insert make their prefix the newest; nothing else changes the order of recency.",
+        prefixes.recency_exact,
+        lambda t: _found(t) > 0 and len(t.before.entries) > 1,
     ),
 )
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from poolproof_spec.arithmetic import INTEGERS, Arithmetic, Quantity
 from poolproof_spec.geometry import Role
 from poolproof_spec.operation import (
     Alloc,
@@ -13,7 +14,7 @@ from poolproof_spec.operation import (
     Recover,
 )
 from poolproof_spec.state import PoolState
-from poolproof_spec.units import PageCount, ceil_div, pages_for_tokens
+from poolproof_spec.units import PageCount
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,27 +31,37 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
         return {"full": self.full_pages, "swa": self.swa_pages, "state": self.state_pages}[role]
 
 
-def token_pages(tokens: int, page_tokens: int) -> PageCount:
+def token_pages(tokens: Quantity, page_tokens: Quantity, arithmetic: Arithmetic = INTEGERS) -> PageCount:
     """alloc(n): ceil(n / t)."""
-    return pages_for_tokens(tokens, page_tokens)
+    return PageCount(arithmetic.ceil_div(tokens, page_tokens))
 
 
-def extend_pages(prefix_len: int, seq_len: int, page_tokens: int) -> PageCount:
+def extend_pages(
+    prefix_len: Quantity, seq_len: Quantity, page_tokens: Quantity, arithmetic: Arithmetic = INTEGERS
+) -> PageCount:
     """One request of extend: ceil(seq / t) - ceil(prefix / t), nothing more."""
-    return PageCount(ceil_div(seq_len, page_tokens) - ceil_div(prefix_len, page_tokens))
+    return PageCount(arithmetic.ceil_div(seq_len, page_tokens) - arithmetic.ceil_div(prefix_len, page_tokens))
 
 
-def decode_pages(seq_len: int, page_tokens: int) -> PageCount:
+def decode_pages(seq_len: Quantity, page_tokens: Quantity, arithmetic: Arithmetic = INTEGERS) -> PageCount:
     """One request of decode, `seq_len` after the step: a page iff the length before it is a multiple of t."""
-    return PageCount(int((seq_len - 1) % page_tokens == 0))
+    before = seq_len - 1
+    is_multiple = arithmetic.floor_div(before, page_tokens) * page_tokens == before
+    return PageCount(arithmetic.where(is_multiple, 1, 0))
 
 
-def tail_pages(prefix_len: int, seq_len: int, tail: int, page_tokens: int) -> PageCount:
+def tail_pages(
+    prefix_len: Quantity,
+    seq_len: Quantity,
+    tail: Quantity,
+    page_tokens: Quantity,
+    arithmetic: Arithmetic = INTEGERS,
+) -> PageCount:
     """SWA pages of extend_tail: the new pages that the last `tail` tokens touch."""
-    if tail == 0:
-        return PageCount(0)
-    first_touched = max(ceil_div(prefix_len, page_tokens), (seq_len - tail) // page_tokens)
-    return PageCount(max(0, ceil_div(seq_len, page_tokens) - first_touched))
+    first_new = arithmetic.ceil_div(prefix_len, page_tokens)
+    first_touched = arithmetic.maximum(first_new, arithmetic.floor_div(seq_len - tail, page_tokens))
+    touched = arithmetic.maximum(0, arithmetic.ceil_div(seq_len, page_tokens) - first_touched)
+    return PageCount(arithmetic.where(tail == 0, 0, touched))
 
 
 def demand_of(state: PoolState, operation: AnyOperation) -> Demand | None:

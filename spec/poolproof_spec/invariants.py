@@ -68,6 +68,9 @@ def _ids_partition(state: PoolState, role: Role, free: tuple[VirtualId, ...]) ->
 
 def _difference(listed: Iterable[int], expected: Iterable[int]) -> list[int]:
     """What is listed and not expected, twice, or the other way round."""
+    listed, expected = sorted(listed), sorted(expected)
+    if listed == expected:
+        return []
     found, right = Counter(listed), Counter(expected)
     return sorted((found - right) | (right - found))
 

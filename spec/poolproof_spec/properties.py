@@ -1,34 +1,25 @@
-"""[P1-P11]: the contract of one operation (docs/spec.md#contract).
+"""[P1-P12]: the contract of one operation (docs/spec.md#contract).
 
 Each function takes a transition and returns None where the rule holds or does not apply, else one line that says what
 was found. The table of them, with claims and witnesses, is in catalogue.py.
 """
 
-from msgspec.structs import replace
+from collections import Counter
 
 from poolproof_spec.demand import Demand
 from poolproof_spec.fits import fits
-from poolproof_spec.operation import Capacity, Fire, Free, FreeWindow, GroupEnd, Insert, Query
-from poolproof_spec.outcome import (
-    Answer,
-    Blocked,
-    Crashed,
-    Granted,
-    Impossible,
-    Refused,
-    Rejected,
-    Unsupported,
-)
+from poolproof_spec.operation import Capacity, Fire, Query
+from poolproof_spec.outcome import Answer, Blocked, Granted, Impossible, Rejected, Step
 from poolproof_spec.quotas import cross_quota_reached, own_quota_reached
-from poolproof_spec.state import Hold, PoolState
-from poolproof_spec.steps import after_free, after_group, after_step, after_steps, is_legal, spared, tree_of
-from poolproof_spec.transition import Transition, cached_pages, cached_states, less
+from poolproof_spec.state import Entry, PoolState
+from poolproof_spec.steps import after_steps, policy_order, spared, tree_of
+from poolproof_spec.transition import Transition, cached_pages, cached_states
 from poolproof_spec.verdict import everything_freed, failing_bound, fits_after_lifting
 
 
 def first_sufficient(t: Transition) -> str | None:
     """[P1] No proper prefix of the evicted steps leaves a state that fits the demand."""
-    if t.demand is None or not t.granted:
+    if t.demand is None or not t.granted or t.illegal_step:
         return None
     for count, stage in enumerate(t.stages[:-1]):
         if fits(stage, t.demand):
@@ -38,11 +29,11 @@ def first_sufficient(t: Transition) -> str | None:
 
 def irredundant(t: Transition) -> str | None:
     """[P1+] No evicted step can be spared, with the steps that depend on it, and the demand still fit."""
-    if t.demand is None or not t.granted:
+    if t.demand is None or not t.granted or t.illegal_step:
         return None
     for step in t.steps:
         if fits(after_steps(t.boundary, spared(t.steps, step)), t.demand):
-            return f"{step.kind} {list(step.key)} could be spared"
+            return f"{_named(step)} could be spared"
     return None
 
 
@@ -106,7 +97,7 @@ def honest_reason(t: Transition) -> str | None:
 
 def within_quota(t: Transition) -> str | None:
     """[P5] Before the last step neither the demanded pages nor the bytes that surely fund them had been freed."""
-    if t.demand is None or not t.granted or not t.steps:
+    if t.demand is None or not t.granted or t.illegal_step or not t.steps:
         return None
     last_but_one = t.stages[-2]
     if own_quota_reached(t.boundary, last_but_one, t.demand):
@@ -122,13 +113,23 @@ def pure_query(t: Transition) -> str | None:
     if t.before != t.after:
         changed = [f for f in PoolState.__struct_fields__ if getattr(t.before, f) != getattr(t.after, f)]
         return f"a query changed {', '.join(changed)}"
-    if t.outcome.token_pages > 0 and not fits(t.before, token_demand(t.before, t.outcome.token_pages)):
-        return f"promises {t.outcome.token_pages} token pages, which do not fit"
+    promised = t.outcome.token_pages
+    if promised > 0 and not fits(t.before, token_demand(t.before, promised, may_wait=t.promises_waits)):
+        return f"promises {promised} token pages, which do not fit"
     return None
 
 
 def gates_and_events(t: Transition) -> str | None:
-    """[P7] No move behind a closed gate; nothing pending is handed out early; no copy of a page being written."""
+    """[P7] No move behind a closed gate or of what is being written; nothing in flight or pending is forgotten early.
+
+    And no demand waits for an event where its caller does not allow it.
+    """
+    if t.demand is not None and t.waited and not t.demand.may_wait:
+        return f"waited for {', '.join(t.waited)}, and the caller does not wait"
+    return _moves_allowed(t) or _events_kept(t) or _pending_kept(t)
+
+
+def _moves_allowed(t: Transition) -> str | None:
     written = {page for flight in t.past_waits.flights for page in flight.writes}
     for index, identifier, old, new in t.moves():
         name = t.before.geometry.members[index].name
@@ -136,6 +137,11 @@ def gates_and_events(t: Transition) -> str | None:
             return f"{name}: id {identifier} moved from page {old} to {new} behind a closed gate"
         if (name, identifier) in written:
             return f"{name}: id {identifier} moved from page {old} to {new} while a forward writes it"
+    return None
+
+
+def _events_kept(t: Transition) -> str | None:
+    """What is in flight or pending stays so until its event fires or is waited for."""
     fired = t.operation.event if isinstance(t.operation, Fire) else None
     for member, old_state, new_state in zip(
         t.before.geometry.members, t.past_waits.members, t.after.members, strict=True
@@ -143,7 +149,10 @@ def gates_and_events(t: Transition) -> str | None:
         early = {page for page, event in old_state.pending if event != fired} - new_state.pending_pages
         if early:
             return f"{member.name}: pages {sorted(early)} left pending before their event fired"
-    return _pending_kept(t)
+    forgotten = {flight.event for flight in t.past_waits.flights} - {flight.event for flight in t.after.flights}
+    if forgotten - {fired}:
+        return f"forwards {sorted(forgotten - {fired})} are no longer in flight, and their events have not fired"
+    return None
 
 
 def _pending_kept(t: Transition) -> str | None:
@@ -176,98 +185,91 @@ def deferred_frees(t: Transition) -> str | None:
 def locks_kept(t: Transition) -> str | None:
     """[P9] Every step is legal at its turn, and nothing leaves the cache but by a demand's steps."""
     if t.demand is None:
-        return f"{t.vanished[0].kind} {list(t.vanished[0].key)} left the cache without a demand" if t.vanished else None
-    tree = tree_of(t.before)
-    for step in t.steps:
-        if not is_legal(tree, step):
-            return f"{step.kind} {list(step.key)} is no legal step: locked, not there, or it has children"
-        tree = after_step(tree, step)
-    locked = [entry for entry in t.before.entries if entry.full_locks or entry.swa_locks or entry.state_locks]
+        return f"{_named(t.vanished[0])} left the cache without a demand" if t.vanished else None
+    step = t.illegal_step
+    illegal = f"{_named(step)} is no legal step: locked, not there, or it has children" if step else None
+    if illegal and t.reports_steps:
+        return illegal
+    return _locked_lost(t) or illegal
+
+
+def _locked_lost(t: Transition) -> str | None:
+    """Locked parts of the cache that are gone, whatever was reported."""
     pages, states = cached_pages(t.after), cached_states(t.after)
-    for entry in locked:
-        if entry.full_locks and entry.key not in pages:
+
+    def lost(entry: Entry) -> str | None:
+        found = pages.get(entry.key)
+        if entry.full_locks and found is None:
             return f"locked entry {list(entry.key)} was evicted"
-        if entry.swa_locks and entry.swa_ids and not pages[entry.key][1]:
+        if entry.swa_locks and entry.swa_ids and not (found and found[1]):
             return f"entry {list(entry.key)} with a locked window was tombstoned"
         if entry.state_locks and entry.state_id is not None and entry.key not in states:
             return f"locked state of entry {list(entry.key)} was evicted"
-    return None
+        return None
+
+    return next((message for entry in t.before.entries if (message := lost(entry))), None)
+
+
+def _named(step: Step) -> str:
+    return f"{step.kind} {list(step.key)}"
 
 
 def bounded_work(t: Transition) -> str | None:
-    """[P10] At most one batch of moves a member, one walk a kind of step, and no more moves than live pages."""
-    if isinstance(t.outcome, Granted | Rejected):
-        for name, count in t.outcome.compactions or ():
-            if count > 1:
-                return f"{name} was compacted {count} times"
-        if (t.outcome.walks or 0) > 1:
-            return f"{t.outcome.walks} eviction walks for one kind of step"
-    moves = sum(1 for _ in t.moves())
-    live = sum(len(member.bindings) for member in t.before.members)
-    return f"{moves} moves of {live} live pages" if moves > live else None
+    """[P10] At most one batch of moves a member, and one walk a kind of step."""
+    if not isinstance(t.outcome, Granted | Rejected):
+        return None
+    batches: Counter[str] = Counter()
+    for name, count in t.outcome.compactions or ():
+        batches[name] += count
+    for name, count in batches.items():
+        if count > 1:
+            return f"{name} was compacted {count} times"
+    walks = t.outcome.walks or 0
+    return f"{walks} eviction walks for one kind of step" if walks > 1 else None
 
 
 def capacity_honesty(t: Transition) -> str | None:
-    """[P11] What is said to be available can be had without eviction; one page more cannot."""
+    """[P11] What is said to be available can be had without eviction; one page more cannot.
+
+    The target tries both for real; the model holds against it that what does not fit cannot be had.
+    """
     if not isinstance(t.operation, Capacity) or not isinstance(t.outcome, Answer):
         return None
+    said = t.outcome.token_pages
     if t.vanished:
         return "an entry was evicted"
     if t.outcome.exact_granted is False:
-        return f"says {t.outcome.token_pages} token pages, and cannot give them"
+        return f"says {said} token pages, and cannot give them"
     if t.outcome.one_more_granted:
-        return f"says {t.outcome.token_pages} token pages, and gives one more"
+        return f"says {said} token pages, and gives one more"
+    if t.outcome.exact_granted and said > 0 and not fits(t.past_waits, token_demand(t.past_waits, said)):
+        return f"says that it gave {said} token pages, which do not fit"
     return None
 
 
-def grant_exact(t: Transition) -> str | None:
-    """[G1] A grant gives exactly the demanded pages, and its reported steps are what left the cache."""
-    if t.demand is None or not t.granted:
+def policy_order_kept(t: Transition) -> str | None:
+    """[P12] As far as they were needed, the evicted steps are taken in turn from the first sufficient of the policy."""
+    if t.demand is None or not t.granted or t.illegal_step:
         return None
-    evicted, after = t.stages[-1], after_group(t.after)
-    for member, old, new in zip(t.before.geometry.members, evicted.members, after.members, strict=True):
-        gained, lost = new.live_ids - old.live_ids, old.live_ids - new.live_ids
-        if len(gained) != t.demand.pages(member.role) or lost:
-            demanded = t.demand.pages(member.role)
-            return f"{member.name}: {len(gained)} new pages, {demanded} demanded, {len(lost)} others lost"
-    if cached_pages(evicted) != cached_pages(t.after) or cached_states(evicted) != cached_states(t.after):
-        return "the reported steps are not what left the cache"
+    needed = next((count for count, stage in enumerate(t.stages) if fits(stage, t.demand)), len(t.steps))
+    policy = _first_sufficient_of_policy(t.boundary, t.demand) if needed else []
+    rest = iter(policy)
+    for step in t.steps[:needed]:
+        if step not in rest:
+            return f"{_named(step)} is not among the {len(policy)} steps that the policy takes first, or out of turn"
     return None
 
 
-def refusal_changes_nothing(t: Transition) -> str | None:
-    """[G2] A bad call is refused, and a refused call changes nothing at all."""
-    if isinstance(t.outcome, Refused):
-        return "a refused call changed the state" if t.before != t.after else None
-    if not t.good_call and not isinstance(t.outcome, Crashed | Unsupported):
-        return f"a bad call was not refused: {t.operation}"
-    return None
+def _first_sufficient_of_policy(state: PoolState, demand: Demand) -> list[Step]:
+    """The least prefix of the policy order after which the demand fits."""
+    order = policy_order(tree_of(state))
+    for count in range(len(order)):
+        if fits(state, demand):
+            return order[:count]
+        state = after_steps(state, order[count : count + 1])
+    return order
 
 
-def effects_exact(t: Transition) -> str | None:
-    """[G3] What is no demand frees and takes exactly the pages that it names."""
-    if t.demand is not None or isinstance(t.outcome, Refused | Crashed | Unsupported):
-        return None
-    expected = t.before
-    match t.operation:
-        case Free(name=name):
-            expected = after_free(t.before, less(_hold(t.before, name), t.after.queued))
-        case FreeWindow(name=name):
-            expected = after_free(t.before, replace(_hold(t.before, name), ids=(), state_ids=()))
-        case GroupEnd() | Insert():
-            expected = t.base
-    for member, old, new in zip(t.before.geometry.members, expected.members, t.after.members, strict=True):
-        named = {identifier for name, identifier in t.new_pages if name == member.name}
-        if new.live_ids != old.live_ids | named:
-            odd = sorted(new.live_ids ^ (old.live_ids | named))
-            return f"{member.name}: ids {odd} are live and should not be, or the other way round"
-    return None
-
-
-def _hold(state: PoolState, name: str) -> Hold:
-    return next((hold for hold in state.holds if hold.name == name), Hold(name=name))
-
-
-def token_demand(state: PoolState, pages: int) -> Demand:
-    """The demand of `pages` token pages, without waiting: FULL, and SWA where the chain has it."""
-    return Demand(full_pages=pages, swa_pages=pages if state.geometry.has_role("swa") else 0, may_wait=False)
+def token_demand(state: PoolState, pages: int, *, may_wait: bool = False) -> Demand:
+    """The demand of `pages` token pages, by default without waiting: FULL, and SWA where the chain has it."""
+    return Demand(full_pages=pages, swa_pages=pages if state.geometry.has_role("swa") else 0, may_wait=may_wait)

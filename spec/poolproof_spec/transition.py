@@ -9,7 +9,7 @@ from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import Answer, AnyOutcome, Done, Granted, Refused, Rejected, Step
 from poolproof_spec.state import Entry, Hold, PoolState
-from poolproof_spec.steps import Key, after_free, after_group, after_steps, policy_order, tree_of
+from poolproof_spec.steps import Key, after_free, after_group, after_steps, is_legal, policy_order, tree_of
 from poolproof_spec.units import PageId, VirtualId
 from poolproof_spec.verdict import after_events
 
@@ -24,6 +24,10 @@ class Transition:
     after: PoolState
     reports_steps: bool = True
     """Whether the target tells the order of its evictions; else they are derived from the two states."""
+    tells_state_writes: bool = True
+    """Whether the target knows which states a forward in flight writes; else only what it writes of FULL and SWA."""
+    promises_waits: bool = False
+    """Whether the target always waits for events where it must, so that what it says is available may need that."""
 
     @cached_property
     def demand(self) -> Demand | None:
@@ -62,8 +66,10 @@ class Transition:
 
     @cached_property
     def vanished(self) -> tuple[Step, ...]:
-        """The steps that tell the cache before from the cache after, in default policy order."""
-        return tuple(policy_order(tree_of(self.before), frozenset(_vanished(self.before, self.after))))
+        """The steps that tell the cache before from the cache after: in default policy order, then the illegal ones."""
+        steps = list(_vanished(self.before, self.after))
+        legal = policy_order(tree_of(self.before), frozenset(steps))
+        return (*legal, *(step for step in steps if step not in legal))
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -74,11 +80,19 @@ class Transition:
 
     @cached_property
     def stages(self) -> tuple[PoolState, ...]:
-        """The states S, S-v1, S-v1v2, ..., S-V."""
+        """The states S, S-v1, S-v1v2, ..., S-V; they end before the first illegal step, which leads nowhere."""
         states = [self.boundary]
         for step in self.steps:
+            if not is_legal(tree_of(states[-1]), step):
+                break
             states.append(after_steps(states[-1], (step,)))
         return tuple(states)
+
+    @property
+    def illegal_step(self) -> Step | None:
+        """The first step that is not legal at its turn [P9]; rules about V say nothing of such a transition."""
+        taken = len(self.stages) - 1
+        return self.steps[taken] if taken < len(self.steps) else None
 
     @cached_property
     def new_pages(self) -> frozenset[tuple[str, VirtualId]]:
@@ -143,6 +157,11 @@ def cached_pages(state: PoolState) -> dict[Key, tuple[VirtualId, bool]]:
 def cached_states(state: PoolState) -> dict[Key, VirtualId]:
     """For each prefix with a cached state: its id."""
     return {entry.key: entry.state_id for entry in state.entries if entry.state_id is not None}
+
+
+def hold_of(state: PoolState, name: str) -> Hold:
+    """What the running request of that name holds; nothing where there is none."""
+    return next((hold for hold in state.holds if hold.name == name), Hold(name=name))
 
 
 def owners(state: PoolState) -> list[Hold]:

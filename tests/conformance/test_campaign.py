@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from poolproof_conformance.adapter import Description
 from poolproof_conformance.campaign import Campaign, run_campaign
 from poolproof_conformance.child import TargetFailureError
+from poolproof_conformance.cli.findings import campaign_lines
 from poolproof_conformance.reference_adapter import ReferenceAdapter
 from poolproof_conformance.replay import replay
 from poolproof_conformance.target_names import Target
@@ -73,3 +75,17 @@ def test_reference_holds_and_what_was_not_exercised_is_told(tmp_path: Path) -> N
     assert found.row.verdict == "holds"
     assert found.not_exercised
     assert not list(tmp_path.iterdir())
+
+
+class Candid(ReferenceAdapter):
+    """Declares what it does otherwise."""
+
+    def describe(self) -> Description:
+        return Description(target=self.target, cannot=("recency", "work"))
+
+
+def test_what_a_target_declares_is_told_as_not_judged(tmp_path: Path) -> None:
+    found = run_campaign(WRONG, Candid(), traces=2, seed=3, layouts=("swa2",), folder=tmp_path)
+    assert found.unchecked == ("recency-exact",)
+    assert "recency-exact" not in found.not_exercised
+    assert "  not judged, as the target declares: recency-exact" in list(campaign_lines(found))

@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from poolproof_conformance.generator import History, histories
+from poolproof_conformance.conform import draw_histories
+from poolproof_conformance.generator import History
 from poolproof_conformance.reference_adapter import ReferenceAdapter
 from poolproof_conformance.run import run_history
 from poolproof_spec.verdict import worst
@@ -19,16 +19,13 @@ def test_the_reference_holds_every_rule(seed_number: int) -> None:
     seen: Counter[str] = Counter()
     verdicts = []
 
-    @seed(seed_number)
-    @settings(max_examples=HISTORIES_PER_SEED, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    @given(histories())
-    def draw(history: History) -> None:
+    def judge(history: History) -> None:
         run = run_history(ReferenceAdapter(), *history)
         assert not run.findings, (history, run.findings)
         verdicts.append(run.verdict)
         seen.update(type(record.outcome).__name__ for record in run.steps)
 
-    draw()
+    draw_histories(judge, traces=HISTORIES_PER_SEED, seed_number=seed_number)
     assert len(verdicts) == HISTORIES_PER_SEED
     assert worst(verdicts) == "holds"
     assert min(seen["Granted"], seen["Rejected"], seen["Done"]) > 500

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from poolproof_spec import operation as op
+from poolproof_spec.catalogue import findings
 from poolproof_spec.geometry import Geometry, derive, layout
-from poolproof_spec.outcome import AnyOutcome, Step, StepKind
-from poolproof_spec.state import Entry, Flight, Hold, MemberState, PoolState
+from poolproof_spec.outcome import AnyOutcome, Granted, Step, StepKind
+from poolproof_spec.state import Entry, Flight, Hold, Lock, MemberState, PoolState
 from poolproof_spec.steps import Key
 from poolproof_spec.transition import Transition, owners
 from poolproof_spec.units import PageId, PageKey, TokenCount, VirtualId, ceil_div
@@ -66,6 +69,15 @@ def entry(
     )
 
 
+def handles(one: Entry) -> list[Lock]:
+    """Lock handles that end at the node and account for its FULL locks; the first ones have their windows still."""
+    held = max(one.swa_locks, one.state_locks)
+    return [
+        Lock(name=f"on-{'-'.join(map(str, one.key))}-{count}", key=one.key, window_released=count >= held)
+        for count in range(one.full_locks)
+    ]
+
+
 def hold(name: str, own: Sequence[int] = (), *, swa: bool = True, states: Sequence[int] = ()) -> Hold:
     """A running request; `own` are ids of FULL pages."""
     return Hold(name=name, ids=ids(*own), swa_ids=ids(*own) if swa else (), state_ids=ids(*states))
@@ -81,12 +93,16 @@ def pool(
     flights: Sequence[Flight] = (),
     pending: Mapping[str, Mapping[int, str]] | None = None,
 ) -> PoolState:
-    """A state without holes that owns exactly what is named; `pending` is member name -> page -> event."""
+    """A state without holes that owns exactly what is named, locked by handles of that node alone.
+
+    `pending` is member name -> page -> event.
+    """
     state = PoolState(
         geometry=geometry,
         members=(),
         entries=tuple(sorted(entries, key=lambda one: one.key)),
         holds=tuple(holds),
+        locks=tuple(handle for one in sorted(entries, key=lambda one: one.key) for handle in handles(one)),
         queued=queued or Hold(name=""),
         group_open=group_open or queued is not None,
         flights=tuple(flights),
@@ -114,7 +130,13 @@ def pool(
         payloads += [(member.name, identifier, 100 + identifier) for identifier in mine]
         position = (start + len(mine)) * member.page_bytes if mine else position
     return PoolState(
-        **{name: getattr(state, name) for name in ("geometry", "entries", "holds", "queued", "group_open", "flights")},
+        geometry=geometry,
+        entries=state.entries,
+        holds=state.holds,
+        locks=state.locks,
+        queued=state.queued,
+        group_open=state.group_open,
+        flights=state.flights,
         members=tuple(members),
         free_token_ids=tuple(VirtualId(i) for i in geometry.id_range("full") if i not in owned["full"]),
         free_state_ids=tuple(VirtualId(i) for i in geometry.id_range("state") if i not in owned["state"]),
@@ -126,3 +148,37 @@ def pool(
 def went(before: PoolState, operation: op.AnyOperation, outcome: AnyOutcome, after: PoolState) -> Transition:
     """One judged step of a target that reports its evictions."""
     return Transition(before, operation, outcome, after)
+
+
+OLD, NEW = entry(key(1), [1], last_use=1), entry(key(2), [2], last_use=2)
+FULL_ARENA = pool(swa2(4), OLD, NEW)
+"""Two cached prefixes of one page; not a byte is free."""
+ROOMY = pool(swa2(8), OLD, NEW)
+
+
+def pages(*numbers: int) -> tuple[tuple[str, VirtualId], ...]:
+    """FULL and SWA pages of some ids, as a grant reports them."""
+    return tuple((member, identifier) for member in ("FULL", "SWA") for identifier in ids(*numbers))
+
+
+def grant(*steps: Step, new: Sequence[int] = (1,), waited: tuple[str, ...] = (), walks: int = 1) -> Granted:
+    return Granted(steps=steps, pages=pages(*new), waited=waited, walks=walks)
+
+
+def moved(state: PoolState, member: str, identifier: int, page: int, pending: str | None = None) -> PoolState:
+    """The state with one page elsewhere, its old place pending on an event where one is given."""
+    index = state.geometry.index_of(member)
+    now = state.members[index]
+    table = dict(now.bindings)
+    left = ((table[VirtualId(identifier)], pending),) if pending else ()
+    table[VirtualId(identifier)] = PageId(page)
+    members = [*state.members]
+    members[index] = replace(now, bindings=tuple(sorted(table.items())), pending=(*now.pending, *left))
+    return replace(state, members=tuple(members))
+
+
+def found(
+    before: PoolState, operation: op.AnyOperation, outcome: AnyOutcome, after: PoolState, *, reports_steps: bool = True
+) -> dict[str, str]:
+    """Name of each violated rule, and what it found."""
+    return findings(Transition(before, operation, outcome, after, reports_steps))

@@ -3,56 +3,37 @@
 Arenas of one-byte pages: SWA grows up from page 1, FULL down from the top; ids are small numbers.
 """
 
-from collections.abc import Sequence
-
 import pytest
 from msgspec.structs import replace
 
 from poolproof_spec import operation as op
-from poolproof_spec.catalogue import findings
 from poolproof_spec.demand import Demand
 from poolproof_spec.geometry import layout
-from poolproof_spec.outcome import Answer, AnyOutcome, Blocked, Done, Granted, Impossible, Refused, Rejected, Step
-from poolproof_spec.properties import token_demand
+from poolproof_spec.outcome import Answer, Blocked, Done, Granted, Impossible, Refused, Rejected
+from poolproof_spec.properties import pure_query, token_demand
 from poolproof_spec.state import Entry, Flight, Hold, Lock, PoolState
 from poolproof_spec.transition import Transition
-from poolproof_spec.units import PageId, TokenCount, VirtualId
+from poolproof_spec.units import PageId
 
-from .builders import alloc, entry, hold, ids, key, pool, step, swa2, tri
-
-LOCKED = (1, 1, 0)
-OLD, NEW = entry(key(1), [1], last_use=1), entry(key(2), [2], last_use=2)
-FULL_ARENA = pool(swa2(4), OLD, NEW)
-"""Two cached prefixes of one page; not a byte is free."""
-ROOMY = pool(swa2(8), OLD, NEW)
-
-
-def pages(*numbers: int) -> tuple[tuple[str, VirtualId], ...]:
-    """FULL and SWA pages of some ids, as a grant reports them."""
-    return tuple((member, identifier) for member in ("FULL", "SWA") for identifier in ids(*numbers))
-
-
-def grant(*steps: Step, new: Sequence[int] = (1,), waited: tuple[str, ...] = (), walks: int = 1) -> Granted:
-    return Granted(steps=steps, pages=pages(*new), waited=waited, walks=walks)
-
-
-def moved(state: PoolState, member: str, identifier: int, page: int, pending: str | None = None) -> PoolState:
-    """The state with one page elsewhere, its old place pending on an event where one is given."""
-    index = state.geometry.index_of(member)
-    now = state.members[index]
-    table = dict(now.bindings)
-    left = ((table[VirtualId(identifier)], pending),) if pending else ()
-    table[VirtualId(identifier)] = PageId(page)
-    members = [*state.members]
-    members[index] = replace(now, bindings=tuple(sorted(table.items())), pending=(*now.pending, *left))
-    return replace(state, members=tuple(members))
-
-
-def found(
-    before: PoolState, operation: op.AnyOperation, outcome: AnyOutcome, after: PoolState, *, reports_steps: bool = True
-) -> dict[str, str]:
-    return findings(Transition(before, operation, outcome, after, reports_steps))
-
+from .builders import (
+    FULL_ARENA,
+    NEW,
+    OLD,
+    ROOMY,
+    alloc,
+    entry,
+    found,
+    grant,
+    hold,
+    ids,
+    key,
+    moved,
+    pages,
+    pool,
+    step,
+    swa2,
+    tri,
+)
 
 GRANTED = (FULL_ARENA, alloc(1), grant(step("leaf", 1)), pool(swa2(4), NEW, holds=[hold("r", [1])]))
 """The oldest prefix goes, its page is given."""
@@ -110,7 +91,7 @@ def test_a_first_victim_that_frees_too_little_breaks_p1_plus_alone() -> None:
 def test_funded_by_another_member_breaks_p5() -> None:
     """Pages of 2 bytes for states: the first state alone pays for the demanded FULL page."""
     geometry = layout("mamba2", 9, STATE=2, FULL=1)
-    cached = [entry(key(n), [n + 1], swa=False, state=n, last_use=n) for n in (1, 2)]
+    cached = [entry(key(n), [n + 1], swa=False, state=n, last_use=n, locks=(1, 0, 0)) for n in (1, 2)]
     before = pool(geometry, *cached, holds=[hold("h", [4], swa=False)])
     bare = [replace(one, state_id=None) for one in cached]
     right = pool(geometry, bare[0], cached[1], holds=[hold("h", [4], swa=False), hold("r", [5], swa=False)])
@@ -152,11 +133,19 @@ WRITTEN_OVER = (("FULL", ids(1)[0], 7), *FULL_ARENA.payloads[1:])
 @pytest.mark.parametrize(
     ("after", "message", "others"),
     [
-        (pool(swa2(4), replace(OLD, last_use=3), NEW), "the cache changed: an entry, a lock or the order", set()),
-        (pool(swa2(4), replace(OLD, full_locks=1), NEW), "the cache changed: an entry, a lock or the order", set()),
+        (
+            pool(swa2(4), replace(OLD, last_use=3), NEW),
+            "the cache changed: an entry, a lock or the order",
+            {"recency-exact"},
+        ),
+        (
+            replace(FULL_ARENA, entries=(replace(OLD, full_locks=1), NEW)),
+            "the cache changed: an entry, a lock or the order",
+            {"handles-exact"},
+        ),
         (pool(swa2(4), OLD, holds=[hold("r", [2])]), "rejected, and 1 cached steps were evicted", set()),
         (replace(FULL_ARENA, payloads=WRITTEN_OVER), "payloads changed", {"payloads-kept"}),
-        (replace(FULL_ARENA, locks=(Lock(name="x", key=key(1)),)), "locks changed", set()),
+        (replace(FULL_ARENA, locks=(Lock(name="x", key=key(1)),)), "locks changed", {"handles-exact"}),
         (replace(FULL_ARENA, holds=(Hold(name="r"),)), "holds changed", set()),
         (replace(FULL_ARENA, free_token_ids=()), "free_token_ids changed", {"pages-and-ids-partition"}),
     ],
@@ -212,7 +201,7 @@ def test_a_query_that_changes_or_promises_breaks_p6() -> None:
     asked = (ROOMY, op.Query(), Answer(token_pages=2))
     assert found(*asked, ROOMY) == {}
     assert found(ROOMY, op.Query(), Answer(token_pages=0), ROOMY) == {}
-    assert found(*asked, pool(swa2(8), replace(OLD, last_use=9), NEW)) == {"pure-query": "a query changed entries"}
+    assert found(*asked, pool(swa2(8), OLD, replace(NEW, last_use=9))) == {"pure-query": "a query changed entries"}
     assert found(ROOMY, op.Query(), Answer(token_pages=3), ROOMY) == {
         "pure-query": "promises 3 token pages, which do not fit"
     }
@@ -227,6 +216,13 @@ def test_an_answer_credits_no_hole_behind_a_closed_gate() -> None:
     }
 
 
+def test_a_target_that_always_waits_may_promise_what_needs_waits() -> None:
+    waiting = pool(swa2(8), OLD, pending={"FULL": {6: "e"}})
+    asked = (waiting, op.Query(), Answer(token_pages=3), waiting)
+    assert set(found(*asked)) == {"pure-query"}
+    assert pure_query(Transition(*asked, promises_waits=True)) is None
+
+
 @pytest.mark.parametrize(
     ("exact", "one_more", "message"),
     [
@@ -235,10 +231,27 @@ def test_an_answer_credits_no_hole_behind_a_closed_gate() -> None:
         (False, False, "says 2 token pages, and cannot give them"),
         (True, True, "says 2 token pages, and gives one more"),
     ],
+    ids=["right", "not tried", "too many", "too few"],
 )
 def test_capacity_is_tried_for_real(exact: bool | None, one_more: bool | None, message: str | None) -> None:
     answer = Answer(token_pages=2, exact_granted=exact, one_more_granted=one_more)
     assert found(ROOMY, op.Capacity(), answer, ROOMY) == ({"capacity-honesty": message} if message else {})
+
+
+def test_what_does_not_fit_cannot_have_been_had() -> None:
+    """The target's own trial is not all that counts."""
+    answer = Answer(token_pages=3, exact_granted=True, one_more_granted=False)
+    assert found(ROOMY, op.Capacity(), answer, ROOMY) == {
+        "capacity-honesty": "says that it gave 3 token pages, which do not fit"
+    }
+
+
+def test_capacity_that_waited_is_judged_after_its_waits() -> None:
+    held = pool(swa2(8), OLD, pending={"FULL": {5: "e"}})
+    after = pool(swa2(8), OLD)
+    answer = Answer(token_pages=3, exact_granted=True, one_more_granted=False)
+    assert set(found(held, op.Capacity(), answer, held)) == {"capacity-honesty"}
+    assert found(held, op.Capacity(), replace(answer, waited=("e",)), after) == {}
 
 
 def test_capacity_that_evicts_breaks_p11() -> None:
@@ -285,7 +298,7 @@ WAITING = pool(swa2(8), OLD, pending={"FULL": {4: "e", 5: "f"}})
 def test_a_pending_page_that_leaves_early_breaks_p7() -> None:
     fired = pool(swa2(8), OLD, pending={"FULL": {5: "f"}})
     assert found(WAITING, op.Fire(event="e"), Done(), fired) == {}
-    assert found(WAITING, op.Fire(event="f"), Done(), fired) == {
+    assert found(WAITING, op.Fire(event="f"), Done(), pool(swa2(8), OLD)) == {
         "gates-and-events": "FULL: pages [4] left pending before their event fired"
     }
     taken = pool(swa2(8), OLD, holds=[hold("r", [2])], pending={"FULL": {5: "f"}})
@@ -369,7 +382,8 @@ def test_a_target_that_need_not_evict_need_not_flush() -> None:
 
 def test_evicting_what_is_locked_breaks_p9() -> None:
     broken = found(KEPT, alloc(1), grant(step("leaf", 1)), pool(swa2(4), NEW, holds=[hold("r", [1])]))
-    assert broken == {"locks-kept": "leaf [1] is no legal step: locked, not there, or it has children"}
+    assert broken["locks-kept"] == "leaf [1] is no legal step: locked, not there, or it has children"
+    assert set(broken) == {"locks-kept", "handles-exact"}
 
 
 CHILD = entry(key(1, 2), [2], last_use=1)
@@ -416,6 +430,14 @@ def test_an_entry_that_leaves_without_a_demand_breaks_p9(locks: tuple[int, int, 
     assert "effects-exact" in broken
 
 
+def test_a_locked_prefix_that_is_gone_breaks_p9_whatever_is_reported() -> None:
+    """Also where only a node below it was said to go."""
+    child = entry(key(1, 2), [2], last_use=1)
+    before = pool(swa2(8), replace(OLD, full_locks=1, swa_locks=1), child)
+    broken = found(before, alloc(0), Granted(steps=(step("leaf", 1, 2),)), pool(swa2(8)))
+    assert broken["locks-kept"] == "locked entry [1] was evicted"
+
+
 # P10
 
 
@@ -425,6 +447,7 @@ def test_an_entry_that_leaves_without_a_demand_breaks_p9(locks: tuple[int, int, 
         (Granted(pages=pages(3), compactions=(("SWA", 1), ("FULL", 1)), walks=1), None),
         (Granted(pages=pages(3)), None),
         (Granted(pages=pages(3), compactions=(("SWA", 1), ("FULL", 2))), "FULL was compacted 2 times"),
+        (Granted(pages=pages(3), compactions=(("SWA", 1), ("SWA", 1))), "SWA was compacted 2 times"),
         (Granted(pages=pages(3), walks=2), "2 eviction walks for one kind of step"),
     ],
 )
@@ -440,101 +463,28 @@ def test_a_rejection_that_walks_twice_breaks_p10() -> None:
     }
 
 
-# G1, G2, G3
+# P12
 
 
-@pytest.mark.parametrize(
-    ("outcome", "after", "message"),
-    [
-        (grant(new=[3], walks=0), ROOMY, "SWA: 0 new pages, 1 demanded, 0 others lost"),
-        (grant(new=[3, 4], walks=0), pool(swa2(8), OLD, NEW, holds=[hold("r", [3, 4])]), "2 new pages, 1 demanded"),
-        (grant(new=[3], walks=0), pool(swa2(8), OLD, holds=[hold("r", [3])]), "1 new pages, 1 demanded, 1 others lost"),
-    ],
-)
-def test_giving_another_number_of_pages_breaks_g1(outcome: Granted, after: PoolState, message: str) -> None:
-    assert message in found(ROOMY, alloc(1), outcome, after)["grant-exact"]
-
-
-def test_reporting_other_steps_than_were_taken_breaks_g1() -> None:
-    swa_only = op.Recover(name="r")
-    before = pool(swa2(5), OLD, entry(key(2), [2], last_use=1), holds=[hold("r", [3], swa=False)])
-    after = pool(swa2(5), OLD, entry(key(2), [2], swa=False, last_use=1), holds=[hold("r", [3])])
-    right = Granted(steps=(step("tombstone", 2),), pages=(("SWA", ids(3)[0]),))
-    assert found(before, swa_only, right, after) == {}
-    wrong = replace(right, steps=(step("tombstone", 1),))
-    assert "grant-exact" in found(before, swa_only, wrong, after)
-
-
-def test_reporting_other_pages_than_were_given_breaks_g1() -> None:
-    after = pool(swa2(8), OLD, NEW, holds=[hold("r", [3])])
-    assert set(found(ROOMY, alloc(1), grant(new=[4], walks=0), after)) == {"grant-exact"}
-
-
-def test_a_refused_call_that_changes_something_breaks_g2() -> None:
-    refused = Refused(error="UnknownNameError", message="no request 'x'")
-    assert found(ROOMY, op.Free(name="x"), refused, ROOMY) == {}
-    changed = replace(ROOMY, group_open=True)
-    assert found(ROOMY, op.Free(name="x"), refused, changed) == {
-        "refusal-changes-nothing": "a refused call changed the state"
+def test_a_newer_victim_where_an_older_one_would_do_breaks_p12() -> None:
+    after = pool(swa2(4), OLD, holds=[hold("r", [2])])
+    assert found(FULL_ARENA, alloc(1), grant(step("leaf", 2), new=[2]), after) == {
+        "policy-order": "leaf [2] is not among the 1 steps that the policy takes first, or out of turn"
     }
 
 
-@pytest.mark.parametrize(
-    "malformed",
-    [
-        alloc(-3),
-        op.AllocStates(name="r", count=-1),
-        op.Decode(name="r", seq_lens=(TokenCount(0),)),
-        op.Extend(name="r", prefix_lens=(TokenCount(5),), seq_lens=(TokenCount(2),)),
-        op.Extend(name="r", prefix_lens=(), seq_lens=(TokenCount(3),)),
-        op.ExtendTail(name="r", prefix_len=TokenCount(1), seq_len=TokenCount(3), tail=TokenCount(-1)),
-    ],
-    ids=["alloc", "states", "decode", "shrinking", "lopsided", "tail"],
-)
-def test_refusing_a_malformed_demand_is_right(malformed: op.AnyOperation) -> None:
-    assert found(ROOMY, malformed, Refused(error="SizeError", message="a bad size"), ROOMY) == {}
+def test_victims_out_of_turn_break_p12() -> None:
+    after = pool(swa2(4), holds=[hold("r", [1, 2])])
+    right, turned = (step("leaf", 1), step("leaf", 2)), (step("leaf", 2), step("leaf", 1))
+    assert found(FULL_ARENA, alloc(2), grant(*right, new=[1, 2]), after) == {}
+    assert set(found(FULL_ARENA, alloc(2), grant(*turned, new=[1, 2]), after)) == {"policy-order"}
 
 
-HELD = pool(swa2(8), OLD, holds=[hold("r", [3, 4])])
-
-
-@pytest.mark.parametrize(
-    ("operation", "after", "holds_there"),
-    [
-        (op.Free(name="r"), pool(swa2(8), OLD), True),
-        (op.Free(name="r"), pool(swa2(8), OLD, holds=[hold("r", [3])]), False),
-        (op.Free(name="r"), pool(swa2(8)), False),
-        (op.FreeWindow(name="r"), pool(swa2(8), OLD, holds=[hold("r", [3, 4], swa=False)]), True),
-        (op.FreeWindow(name="r"), HELD, False),
-        (op.FreeWindow(name="r"), pool(swa2(8), OLD), False),
-        (op.Match(key=key(1)), HELD, True),
-        (op.Match(key=key(1)), pool(swa2(8), OLD, holds=[hold("r", [3, 4, 5])]), False),
-    ],
-)
-def test_an_operation_frees_and_takes_what_it_names(
-    operation: op.AnyOperation, after: PoolState, holds_there: bool
-) -> None:
-    assert ("effects-exact" not in found(HELD, operation, Done(), after)) == holds_there
-
-
-def test_a_free_in_an_open_group_is_deferred() -> None:
-    before = replace(HELD, group_open=True)
-    after = pool(swa2(8), OLD, queued=hold("", [3, 4]))
-    assert found(before, op.Free(name="r"), Done(), after) == {}
-    assert found(after, op.GroupEnd(), Done(), pool(swa2(8), OLD)) == {}
-
-
-def test_a_group_that_ends_leaves_nothing_queued() -> None:
-    before = pool(swa2(8), OLD, queued=hold("", [3, 4]))
-    kept = replace(before, group_open=False)
-    assert "effects-exact" in found(before, op.GroupEnd(), Done(), kept)
-
-
-def test_an_insert_takes_what_it_reports() -> None:
-    before = pool(swa2(8))
-    assert found(before, op.Insert(key=key(1)), Done(pages=pages(1)), pool(swa2(8), OLD)) == {}
-    assert set(found(before, op.Insert(key=key(1)), Done(), pool(swa2(8), OLD))) == {"effects-exact"}
-    assert found(before, op.Insert(key=key(1)), Rejected(), before) == {}
+def test_a_victim_that_is_spared_does_not_break_p12() -> None:
+    """The older one frees too little, the newer one alone enough: P1+ has the older one given back."""
+    before = pool(swa2(3), entry(key(1), [1], swa=False, last_use=1), entry(key(2), [2], last_use=2))
+    after = pool(swa2(3), entry(key(1), [1], swa=False, last_use=1), holds=[hold("r", [2])])
+    assert found(before, alloc(1), grant(step("leaf", 2), new=[2]), after) == {}
 
 
 def test_token_demand_asks_swa_where_there_is_one() -> None:

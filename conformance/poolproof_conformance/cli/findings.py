@@ -37,5 +37,7 @@ def campaign_lines(campaign: Campaign) -> Iterator[str]:
         yield f"  ... and {plural(len(doubts) - MOST_DOUBTS_SHOWN, 'other reason')}"
     if campaign.unbuilt:
         yield f"  not counted: {plural(campaign.unbuilt, 'trace')} with a geometry that this target does not build"
+    if campaign.unchecked:
+        yield f"  not judged, as the target declares: {', '.join(campaign.unchecked)}"
     if campaign.not_exercised:
         yield f"  never exercised, so nothing is said of: {', '.join(campaign.not_exercised)}"

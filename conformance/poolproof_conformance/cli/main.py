@@ -10,6 +10,7 @@ import click
 from poolproof_conformance.cli.check import check
 from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
+from poolproof_conformance.cli.prove import prove
 from poolproof_conformance.cli.replay import replay
 from poolproof_conformance.cli.targets import targets
 from poolproof_conformance.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, note
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (check, conform, replay, explain, targets):
+for command in (check, conform, replay, explain, prove, targets):
     cli.add_command(command)
 
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand
 from poolproof_spec.outcome import AnyOutcome, Blocked, Impossible, Rejected
@@ -10,36 +10,38 @@ from poolproof_spec.state import PoolState
 from poolproof_spec.steps import policy_order, tree_of
 
 
-class AllImpossible(SeamedPool):
+class AllImpossible(JointPool):
     """What cannot be had now can never be had."""
 
-    def reason(self, state: PoolState, demand: Demand) -> Impossible | Blocked | None:
+    def reject(self, state: PoolState, demand: Demand) -> Rejected:
         """Bytes of the highest member, always."""
         member = state.geometry.members[-1]
-        return Impossible(bound="bytes", where=member.name, needed=member.page_count + 1, available=member.page_count)
+        most = member.page_count
+        reason = Impossible(bound="bytes", where=member.name, needed=most + 1, available=most)
+        return replace(super().reject(state, demand), reason=reason)
 
 
-class WrongBound(SeamedPool):
+class WrongBound(JointPool):
     """Blames the id space for want of bytes."""
 
-    def reason(self, state: PoolState, demand: Demand) -> Impossible | Blocked | None:
+    def reject(self, state: PoolState, demand: Demand) -> Rejected:
         """The right reason but for its bound."""
-        reason = super().reason(state, demand)
-        if isinstance(reason, Impossible) and reason.bound == "bytes":
-            return replace(reason, bound="ids", where="token")
-        return reason
+        rejected = super().reject(state, demand)
+        if isinstance(rejected.reason, Impossible) and rejected.reason.bound == "bytes":
+            return replace(rejected, reason=replace(rejected.reason, bound="ids", where="token"))
+        return rejected
 
 
-class BlamesLocks(SeamedPool):
+class BlamesLocks(JointPool):
     """Whatever blocks a demand, the locks did it."""
 
-    def reason(self, state: PoolState, demand: Demand) -> Impossible | Blocked | None:
+    def reject(self, state: PoolState, demand: Demand) -> Rejected:
         """The right reason but for the blocker."""
-        reason = super().reason(state, demand)
-        return Blocked(by=("locks",)) if isinstance(reason, Blocked) else reason
+        rejected = super().reject(state, demand)
+        return replace(rejected, reason=Blocked(by=("locks",))) if isinstance(rejected.reason, Blocked) else rejected
 
 
-class TouchesOnRejection(SeamedPool):
+class TouchesOnRejection(JointPool):
     """The walk for victims takes the oldest leaf out and puts it back as the newest."""
 
     def reject(self, state: PoolState, demand: Demand) -> Rejected:
@@ -49,7 +51,7 @@ class TouchesOnRejection(SeamedPool):
         return super().reject(state, demand)
 
 
-class QueryFlushes(SeamedPool):
+class QueryFlushes(JointPool):
     """Carries the group's frees out in order to answer."""
 
     def query(self, operation: op.Query) -> AnyOutcome:
@@ -58,7 +60,7 @@ class QueryFlushes(SeamedPool):
         return super().query(operation)
 
 
-class OverPromises(SeamedPool):
+class OverPromises(JointPool):
     """Says that one page more is available than is."""
 
     def available_pages(self) -> int:
@@ -66,7 +68,7 @@ class OverPromises(SeamedPool):
         return super().available_pages() + 1
 
 
-class UnderPromises(SeamedPool):
+class UnderPromises(JointPool):
     """Says that one page less is available than is."""
 
     def available_pages(self) -> int:
@@ -74,7 +76,7 @@ class UnderPromises(SeamedPool):
         return max(0, super().available_pages() - 1)
 
 
-class RefusesTooLate(SeamedPool):
+class RefusesTooLate(JointPool):
     """Begins a call before it looks whether the call is good."""
 
     def insert(self, operation: op.Insert) -> AnyOutcome:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.prefix_cache import PrefixCache
 from poolproof_spec.outcome import Step
 from poolproof_spec.state import Entry, Lock
@@ -20,7 +20,7 @@ class SplitDropsStateCache(PrefixCache):
         self.nodes[key].state_id = None
 
 
-class SplitLosesState(SeamedPool):
+class SplitLosesState(JointPool):
     """A split node's state belongs to nobody afterwards."""
 
     cache_class = SplitDropsStateCache
@@ -36,7 +36,7 @@ class SplitLiftsStateCache(PrefixCache):
         upper.state_id, lower.state_id = lower.state_id, None
 
 
-class SplitLiftsState(SeamedPool):
+class SplitLiftsState(JointPool):
     """A split hands the state of the longer prefix to the shorter one."""
 
     cache_class = SplitLiftsStateCache
@@ -51,7 +51,7 @@ class SplitTurnsIdsCache(PrefixCache):
         super().split(key, length)
 
 
-class SplitTurnsIds(SeamedPool):
+class SplitTurnsIds(JointPool):
     """A split leaves prefixes with each other's pages."""
 
     cache_class = SplitTurnsIdsCache
@@ -68,7 +68,7 @@ class SharedWindowCache(PrefixCache):
             self.locks[other.name] = Lock(name=other.name, key=other.key, window_released=True)
 
 
-class UnlocksOthersWindow(SeamedPool):
+class UnlocksOthersWindow(JointPool):
     """Releasing one's own window early releases everybody's."""
 
     cache_class = SharedWindowCache
@@ -85,7 +85,7 @@ class ShortLocksCache(PrefixCache):
             yield replace(entry, full_locks=len(at_end), swa_locks=min(entry.swa_locks, windows))
 
 
-class LocksOneNode(SeamedPool):
+class LocksOneNode(JointPool):
     """The ancestors of a locked prefix are unlocked, its window too."""
 
     cache_class = ShortLocksCache
@@ -101,7 +101,7 @@ class HollowMatchCache(PrefixCache):
         return path[-1] if path else ()
 
 
-class MatchesTombstoned(SeamedPool):
+class MatchesTombstoned(JointPool):
     """A tombstoned prefix, or one without its state, is found as if it could be used."""
 
     cache_class = HollowMatchCache
@@ -119,7 +119,7 @@ class UntouchedMatchCache(PrefixCache):
         return usable
 
 
-class ForgetsUse(SeamedPool):
+class ForgetsUse(JointPool):
     """What is used stays as old as it was."""
 
     cache_class = UntouchedMatchCache
@@ -135,7 +135,7 @@ class ShufflingCache(PrefixCache):
             self.touch([min(self.nodes, key=lambda key: (self.nodes[key].last_use, -len(key), key))])
 
 
-class TouchesOnGrant(SeamedPool):
+class TouchesOnGrant(JointPool):
     """An eviction makes the oldest of what stays the newest."""
 
     cache_class = ShufflingCache

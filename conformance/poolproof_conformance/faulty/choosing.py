@@ -2,18 +2,29 @@
 
 from msgspec.structs import replace
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.reserve import spare, victims
 from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand
-from poolproof_spec.fits import fits
-from poolproof_spec.outcome import Rejected, Step
+from poolproof_spec.fits import fits, ids_suffice
+from poolproof_spec.outcome import AnyOutcome, Rejected, Step
 from poolproof_spec.quotas import own_quota_reached
 from poolproof_spec.state import PoolState
 from poolproof_spec.steps import after_step, after_steps, age, is_legal, policy_order, tree_of
 
 
-class WalkingPool(SeamedPool):
+class CredulousPool(JointPool):
+    """May believe wrongly that a demand fits: it finds out when it takes the pages, its victims gone."""
+
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
+        """Rejected too late where there is no room."""
+        state = self.observe()
+        if ids_suffice(state, demand) and self.pool.place(demand) is not None:
+            return super().grant(operation, demand, steps)
+        return replace(self.reject(state, demand), steps=tuple(steps))
+
+
+class WalkingPool(CredulousPool):
     """Walks its order of steps up to the first stage that it takes for enough; spares nothing."""
 
     def order(self, state: PoolState) -> list[Step]:
@@ -69,7 +80,7 @@ class OwnQuota(WalkingPool):
         return victims(state, demand) if steps is None else steps
 
 
-class EmptiesTheCache(SeamedPool):
+class EmptiesTheCache(JointPool):
     """All or nothing."""
 
     def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
@@ -78,7 +89,7 @@ class EmptiesTheCache(SeamedPool):
         return policy_order(tree_of(state)) if steps else steps
 
 
-class WholeCacheFallback(SeamedPool):
+class WholeCacheFallback(JointPool):
     """Tries with the whole cache gone before it gives up."""
 
     def reject(self, state: PoolState, demand: Demand) -> Rejected:
@@ -116,7 +127,7 @@ class CascadeCountedTwice(WalkingPool):
         return fits(stage, rest)
 
 
-class TombstonesAllAtOnce(SeamedPool):
+class TombstonesAllAtOnce(JointPool):
     """Knows no single tombstone."""
 
     def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:

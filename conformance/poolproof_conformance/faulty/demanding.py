@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from poolproof_conformance.faulty.choosing import WalkingPool
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.pool import Pool
 from poolproof_reference.reserve import victims
 from poolproof_spec import operation as op
@@ -23,7 +23,7 @@ def token_probe(state: PoolState, demand: Demand, pages: int) -> Demand:
     return replace(demand, full_pages=pages, swa_pages=pages if state.geometry.has_role("swa") else 0)
 
 
-class ConservativeProbe(SeamedPool):
+class ConservativeProbe(JointPool):
     """A prefill must fit by a rounded-up guess before it is looked at."""
 
     def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
@@ -37,7 +37,7 @@ class ConservativeProbe(SeamedPool):
         return super().choose(state, demand, operation)
 
 
-class DecodeProbe(SeamedPool):
+class DecodeProbe(JointPool):
     """Every request of a decode step is taken to begin a page."""
 
     def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
@@ -48,7 +48,7 @@ class DecodeProbe(SeamedPool):
         return super().choose(state, demand, operation) if steps is None else steps
 
 
-class WholePagesOnly(SeamedPool):
+class WholePagesOnly(JointPool):
     """Rounds tokens down to pages."""
 
     def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
@@ -59,7 +59,7 @@ class WholePagesOnly(SeamedPool):
         return demand
 
 
-class WholeTail(SeamedPool):
+class WholeTail(JointPool):
     """Takes SWA pages for all of a prefill."""
 
     def demand(self, state: PoolState, operation: op.DemandOperation) -> Demand:
@@ -70,10 +70,10 @@ class WholeTail(SeamedPool):
         return demand
 
 
-class OnePageShort(SeamedPool):
+class OnePageShort(JointPool):
     """Gives one token page less than was asked for, where it was asked for several."""
 
-    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
         """Room was made for all of them."""
         pages = PageCount(demand.full_pages - 1 if demand.full_pages > 1 else demand.full_pages)
         return super().grant(
@@ -81,10 +81,10 @@ class OnePageShort(SeamedPool):
         )
 
 
-class GivesToAnother(SeamedPool):
+class GivesToAnother(JointPool):
     """Books new pages to the first running request, whoever asked."""
 
-    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
         """Every page has an owner all the same."""
         return super().grant(replace(operation, name=min(self.holds, default=operation.name)), demand, steps)
 
@@ -100,7 +100,7 @@ class HeadForTailArena(Pool):
         return sorted(pages, key=lambda page: (page[0], page[1] not in with_swa))
 
 
-class HeadForTail(SeamedPool):
+class HeadForTail(JointPool):
     """Gives SWA pages to the head of a prefill that needs them for its tail."""
 
     pool_class = HeadForTailArena
@@ -119,7 +119,7 @@ class OneWayFloat(WalkingPool):
         return ids_suffice(stage, demand) and bool(sweep(needs).fits)
 
 
-class WaitsUnasked(SeamedPool):
+class WaitsUnasked(JointPool):
     """Waits for events rather than reject, whether or not the caller allows it."""
 
     def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
@@ -127,6 +127,6 @@ class WaitsUnasked(SeamedPool):
         steps = super().choose(state, demand, operation)
         return victims(state, replace(demand, may_wait=True)) if steps is None else steps
 
-    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
         """As it was chosen."""
         return super().grant(operation, demand if self.pool.place(demand) else replace(demand, may_wait=True), steps)

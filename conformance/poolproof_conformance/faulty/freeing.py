@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_conformance.faulty.choosing import CredulousPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.pool import Pool
 from poolproof_spec import operation as op
 from poolproof_spec.geometry import Geometry
@@ -14,14 +15,14 @@ NO_ID = VirtualId(-1)
 """What engines write where an id has no page."""
 
 
-class NeverSettles(SeamedPool):
+class NeverSettles(JointPool):
     """Leaves the group's frees uncounted until the group ends."""
 
     def settle(self) -> None:
         """No phase boundary."""
 
 
-class SettlesTooLate(SeamedPool):
+class SettlesTooLate(JointPool):
     """Counts the group's frees after it has chosen its victims."""
 
     def settle(self) -> None:
@@ -33,7 +34,7 @@ class SettlesTooLate(SeamedPool):
         super().evict(steps)
 
 
-class ClosesGroup(SeamedPool):
+class ClosesGroup(JointPool):
     """Ends the caller's group at the phase boundary."""
 
     def settle(self) -> None:
@@ -42,7 +43,7 @@ class ClosesGroup(SeamedPool):
         self.group_open = False
 
 
-class VictimsIntoGroup(SeamedPool):
+class VictimsIntoGroup(CredulousPool):
     """What an eviction frees is collected in the caller's group instead of being free."""
 
     def release(self, freed: Hold) -> None:
@@ -51,7 +52,7 @@ class VictimsIntoGroup(SeamedPool):
         self.free(op.Free(name="victim"))
 
 
-class LeaksPage(SeamedPool):
+class LeaksPage(JointPool):
     """One page of a request outlives it."""
 
     def free(self, operation: op.Free) -> AnyOutcome:
@@ -63,7 +64,7 @@ class LeaksPage(SeamedPool):
         return super().free(operation)
 
 
-class KeepsSwaOfFreed(SeamedPool):
+class KeepsSwaOfFreed(CredulousPool):
     """A victim gives its FULL pages and keeps the SWA pages of the same ids."""
 
     def release(self, freed: Hold) -> None:
@@ -71,7 +72,7 @@ class KeepsSwaOfFreed(SeamedPool):
         super().release(replace(freed, swa_ids=()) if freed.ids else freed)
 
 
-class WindowTakesStates(SeamedPool):
+class WindowTakesStates(JointPool):
     """What leaves the window takes the request's states with it."""
 
     def free_window(self, operation: op.FreeWindow) -> AnyOutcome:
@@ -104,7 +105,7 @@ class StaleArena(Pool):
         super().free(freed)
 
 
-class TombstoneFreedTwice(SeamedPool):
+class TombstoneFreedTwice(JointPool):
     """The SWA page of a tombstoned id is freed once with the tombstone and once with the leaf."""
 
     pool_class = StaleArena
@@ -120,7 +121,7 @@ class SentinelArena(Pool):
             self.free_token_ids.add(NO_ID)
 
 
-class FreesSentinel(SeamedPool):
+class FreesSentinel(JointPool):
     """The mark of a missing page enters the free ids."""
 
     pool_class = SentinelArena

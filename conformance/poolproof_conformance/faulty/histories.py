@@ -57,9 +57,16 @@ DEEP_BEHIND_SHALLOW: History = (
 )
 """The older prefix of one page is taken first; the newer one of two pages would have been enough."""
 
+HALF_A_PAGE: History = (
+    layout("mamba2", 192, STATE=48, FULL=32),
+    (op.AllocStates(name="a", count=2), _alloc("a", 2)),
+)
+"""States end in the middle of a FULL page, and above that page there is room for one more, not for two."""
+
 HISTORIES: dict[str, History] = {
     "tombstones-all-at-once": TWO_TOMBSTONES,
     "hands-out-pending": (SWA2, (*HOLE_UNDER_READER, _alloc("d", 1))),
+    "forgets-grid-rounding": HALF_A_PAGE,
     "copies-backwards": STATES_PUSH_BOTH,
     "skips-spare-pass": DEEP_BEHIND_SHALLOW,
     "vacates-at-once": (SWA2, HOLE_UNDER_READER),

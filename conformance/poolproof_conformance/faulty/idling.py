@@ -1,12 +1,12 @@
 """Operations that are answered and not carried out, or only in part; bad calls are refused as they should be."""
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_spec import operation as op
 from poolproof_spec.calls import is_good_call
 from poolproof_spec.outcome import AnyOutcome, Done
 
 
-class DropsInserts(SeamedPool):
+class DropsInserts(JointPool):
     """Says that a prefix was cached, and caches nothing."""
 
     def insert(self, operation: op.Insert) -> AnyOutcome:
@@ -16,7 +16,7 @@ class DropsInserts(SeamedPool):
         return Done()
 
 
-class IgnoresLaunch(SeamedPool):
+class IgnoresLaunch(JointPool):
     """Takes no note of what a forward in flight reads and writes."""
 
     def launch(self, operation: op.Launch) -> AnyOutcome:
@@ -26,7 +26,7 @@ class IgnoresLaunch(SeamedPool):
         return outcome
 
 
-class IgnoresFire(SeamedPool):
+class IgnoresFire(JointPool):
     """Never hears that a forward has ended."""
 
     def fire(self, operation: op.Fire) -> AnyOutcome:
@@ -36,7 +36,7 @@ class IgnoresFire(SeamedPool):
         return Done()
 
 
-class IgnoresGateCall(SeamedPool):
+class IgnoresGateCall(JointPool):
     """Never closes a gate."""
 
     def gate(self, operation: op.Gate) -> AnyOutcome:
@@ -44,7 +44,7 @@ class IgnoresGateCall(SeamedPool):
         return Done()
 
 
-class IgnoresGroup(SeamedPool):
+class IgnoresGroup(JointPool):
     """Frees at once, group or not."""
 
     def group_begin(self, operation: op.GroupBegin) -> AnyOutcome:
@@ -54,7 +54,7 @@ class IgnoresGroup(SeamedPool):
         return Done()
 
 
-class IgnoresLock(SeamedPool):
+class IgnoresLock(JointPool):
     """Finds the prefix and does not lock it."""
 
     def lock(self, operation: op.LockPrefix) -> AnyOutcome:

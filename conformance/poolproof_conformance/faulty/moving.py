@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from poolproof_conformance.faulty.placing import Placed
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.pool import Pool
 from poolproof_spec import operation as op
 from poolproof_spec.demand import Demand
@@ -24,7 +24,7 @@ class NoPendingArena(Pool):
         return set()
 
 
-class VacatesAtOnce(SeamedPool):
+class VacatesAtOnce(JointPool):
     """A page moved under a reader leaves its old place free."""
 
     pool_class = NoPendingArena
@@ -42,7 +42,7 @@ class GatelessArena(Pool):
             self.gate_open = gate_open
 
 
-class IgnoresGate(SeamedPool):
+class IgnoresGate(JointPool):
     """Chooses and moves as if every gate were open."""
 
     pool_class = GatelessArena
@@ -63,7 +63,7 @@ class WriteBlindArena(Pool):
         self.flights = flights
 
 
-class MovesWritten(SeamedPool):
+class MovesWritten(JointPool):
     """Housekeeping moves a page that a forward is writing."""
 
     pool_class = WriteBlindArena
@@ -78,7 +78,7 @@ class BackwardsArena(Pool):
         return placed and (placed[0], placed[1][::-1], placed[2])
 
 
-class CopiesBackwards(SeamedPool):
+class CopiesBackwards(JointPool):
     """A copy lands on a page that has yet to leave."""
 
     pool_class = BackwardsArena
@@ -94,7 +94,7 @@ class NoCopyArena(Pool):
         self.arena[:] = kept
 
 
-class ForgetsPayload(SeamedPool):
+class ForgetsPayload(JointPool):
     """A page that moves leaves its payload behind."""
 
     pool_class = NoCopyArena
@@ -115,12 +115,12 @@ class HalvingArena(Pool):
         return placed[0], tuple(halves), placed[2]
 
 
-class CompactsTwice(SeamedPool):
+class CompactsTwice(JointPool):
     """One member is compacted twice for one demand."""
 
     pool_class = HalvingArena
 
-    def grant(self, operation: op.DemandOperation, demand: Demand, steps: tuple[Step, ...]) -> AnyOutcome:
+    def grant(self, operation: op.DemandOperation, demand: Demand, steps: list[Step]) -> AnyOutcome:
         """With the count of batches, member by member."""
         outcome = super().grant(operation, demand, steps)
         if not isinstance(outcome, Granted):

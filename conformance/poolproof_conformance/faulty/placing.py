@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-from poolproof_conformance.faulty.seams import SeamedPool
+from poolproof_conformance.faulty.choosing import WalkingPool
+from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.pool import Pool
-from poolproof_spec import operation as op
 from poolproof_spec.arithmetic import IntegerArithmetic
 from poolproof_spec.demand import Demand
 from poolproof_spec.fits import ids_suffice
-from poolproof_spec.moves import Batch, move_plan
-from poolproof_spec.occupancy import occupancies, pinned_pages
-from poolproof_spec.outcome import Step
+from poolproof_spec.moves import Batch
+from poolproof_spec.occupancy import Occupancy, occupancies
 from poolproof_spec.state import PoolState
-from poolproof_spec.steps import after_steps, policy_order, tree_of
-from poolproof_spec.sweep import Window, sweep
+from poolproof_spec.sweep import Sweep, Window, sweep
 from poolproof_spec.units import VirtualId
 
 Placed = tuple[list[Window | None], tuple[Batch, ...], bool]
@@ -31,29 +29,19 @@ class RoundingDown(IntegerArithmetic):
 class RoundingDownArena(Pool):
     """Plans with windows that begin in the middle of a neighbour's page."""
 
-    def place(self, demand: Demand) -> Placed | None:
-        """The least windows of the wrong sweep."""
-        state = self.observe()
-        found = sweep(occupancies(state, demand), RoundingDown())
-        pinned = [pinned_pages(state, index, demand.may_wait) for index in range(len(self.page_of))]
-        if not found.fits:
-            return None
-        return list(found.windows), move_plan(state, found.windows, pinned), False
+    def sweep(self, needs: Sequence[Occupancy]) -> Sweep:
+        """The wrong sweep."""
+        return sweep(needs, RoundingDown())
 
 
-class GridRoundedDown(SeamedPool):
+class GridRoundedDown(WalkingPool):
     """Believes and plans by a sweep that rounds a member's first byte down to its grid."""
 
     pool_class = RoundingDownArena
 
-    def choose(self, state: PoolState, demand: Demand, operation: op.DemandOperation) -> list[Step] | None:
-        """The least prefix of the policy order after which the wrong sweep finds windows."""
-        order = policy_order(tree_of(state))
-        for count in range(len(order) + 1):
-            stage = after_steps(state, order[:count])
-            if ids_suffice(stage, demand) and sweep(occupancies(stage, demand), RoundingDown()).fits:
-                return order[:count]
-        return None
+    def enough(self, start: PoolState, stage: PoolState, demand: Demand) -> bool:
+        """Whether the wrong sweep finds windows."""
+        return ids_suffice(stage, demand) and bool(self.pool.sweep(occupancies(stage, demand)).fits)
 
 
 class AnywhereArena(Pool):
@@ -67,7 +55,7 @@ class AnywhereArena(Pool):
         return super().bind(index, ids, window)
 
 
-class FloatAnywhere(SeamedPool):
+class FloatAnywhere(JointPool):
     """New pages of a float are not held to its place in the chain."""
 
     pool_class = AnywhereArena
@@ -84,7 +72,7 @@ class SinkArena(Pool):
         return super().bind(index, ids, window)
 
 
-class HandsOutSink(SeamedPool):
+class HandsOutSink(JointPool):
     """The first page is off by one."""
 
     pool_class = SinkArena
@@ -102,7 +90,7 @@ class PendingReusedArena(Pool):
         return pages
 
 
-class HandsOutPending(SeamedPool):
+class HandsOutPending(JointPool):
     """Pending pages are handed out before their event."""
 
     pool_class = PendingReusedArena

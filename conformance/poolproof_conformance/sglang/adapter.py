@@ -61,8 +61,14 @@ class SglangAdapter:
         self.lazy = mode == "lazy"
 
     def describe(self) -> Description:
-        """Release, tree core that really runs (every build checks it), mode, and what it cannot do."""
-        cannot: list[Inability] = ["reasons", "no_wait", "refusals"]
+        """Release, tree core that really runs (every build checks it), mode, and what it cannot do.
+
+        Other by design are its order of victims, a walk for each component that falls short, so that a tombstone may
+        come before a leaf (unified_radix_cache.py 1000), and its recency: the half of a split node that a match or an
+        insert does not need is stamped too (unified_tree_core.py 1524). It is not told which states a forward writes
+        (unified_mamba.py 436), and its scheduler compacts only while no forward is in flight (scheduler.py 2103, 5277).
+        """
+        cannot: list[Inability] = ["reasons", "no_wait", "refusals", "policy_order", "recency", "state_writes"]
         if not self.lazy:
             cannot += ["in_flight", "gates"]
         return Description(

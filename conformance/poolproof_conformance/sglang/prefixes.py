@@ -80,12 +80,16 @@ class Prefixes:
         self.tree.inserted(key)
 
     def _kept(self, key: Key, brought: set[VirtualId], had: set[VirtualId], state: Any) -> Request:
-        """Those of the brought pages, and SWA pages and state, that the tree has now."""
+        """Those of the brought pages, and SWA pages and state, that the tree has now, or that wait in an open group."""
         path = [node for node in self.tree.nodes() if node.key == key[: len(node.key)]]
         new_state = None if state is None else VirtualId(int(state[0]))
+        taken = [i for node in path for i in node.ids if i in brought]
+        full = self.built.allocator.full_attn_allocator
+        waiting = [i for i in sorted(brought.difference(taken)) if int(full.virtual_to_physical[i]) > 0]
+        swa_ids = {i for node in path if node.has_swa for i in node.ids if i in brought or i not in had}
         return Request(
-            ids=[i for node in path for i in node.ids if i in brought],
-            swa_ids={i for node in path if node.has_swa for i in node.ids if i in brought or i not in had},
+            ids=taken + waiting,
+            swa_ids=swa_ids | {i for i in waiting if self.demands.swa_is_bound(i)},
             state_ids=[new_state for node in path if new_state is not None and node.state_id == new_state],
         )
 

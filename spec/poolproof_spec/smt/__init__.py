@@ -1,0 +1,1 @@
+"""Theorems about the rules, for all sizes: the one place that imports z3 and cvc5."""

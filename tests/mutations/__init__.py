@@ -1,0 +1,1 @@
+"""Mutations of the specification: what each premise and constant is there for."""
