@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from poolproof_spec.definition import windows_exist
 from poolproof_spec.demand import Demand
-from poolproof_spec.fits import windows_exist
 from poolproof_spec.geometry import Geometry
 from poolproof_spec.moves import byte_range, move_plan
 from poolproof_spec.occupancy import Occupancy, occupancies, pinned_pages

@@ -17,7 +17,7 @@ from poolproof_conformance.wording import arena_words, call_words, plural
 from poolproof_spec.geometry import LAYOUTS, Geometry
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import Granted, Rejected
-from poolproof_spec.policies_known import Policy
+from poolproof_spec.policies_known import DEMAND_KINDS, DemandKind, Policy
 from poolproof_spec.smt.search import SOUGHT, Found, SearchResult, search
 from poolproof_spec.smt.solver import Budget, Solver
 
@@ -66,6 +66,7 @@ def search_policy(
     *,
     bound: int,
     layouts: Sequence[str] = tuple(LAYOUTS),
+    demands: Sequence[DemandKind] = DEMAND_KINDS,
     target: Adapter | None = None,
     folder: Path | None = None,
     budget: Budget | None = None,
@@ -80,7 +81,7 @@ def search_policy(
 
     pools: list[Adapter] = [PolicyAdapter(policy.name), *([target] if target else [])]
     with Solver("z3") as solver:
-        result = search(policy, code, bound, solver, reproduces, layouts=layouts, budget=budget)
+        result = search(policy, code, bound, solver, reproduces, layouts=layouts, demands=demands, budget=budget)
     if result.found is None:
         return PolicySearch(
             row=_row(policy, code, bound, result), errors=len(result.errors), questions=result.questions, trace=None

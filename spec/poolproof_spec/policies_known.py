@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from poolproof_spec.arithmetic import Arithmetic
 from poolproof_spec.policies import Ask, Choice, Choose, View, tight, whole_cache
@@ -10,7 +10,8 @@ from poolproof_spec.policies_ends import state_pair_states, state_pair_tokens, s
 from poolproof_spec.policies_triple import states_with_slack, tokens_by_quota, tokens_by_shortfall
 
 DemandKind = Literal["tokens", "decode", "tail", "states"]
-"""Demands that a search asks: alloc, decode, extend_tail, alloc_states."""
+"""Demands that a search asks: alloc, decode, extend_tail (an alloc among them), alloc_states."""
+DEMAND_KINDS: tuple[DemandKind, ...] = get_args(DemandKind)
 
 
 class Policy(NamedTuple):

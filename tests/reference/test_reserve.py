@@ -11,8 +11,9 @@ from poolproof_reference.errors import RefusedError
 from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.reserve import spare, victims
 from poolproof_spec import operation as op
+from poolproof_spec.definition import windows_exist
 from poolproof_spec.demand import Demand
-from poolproof_spec.fits import fits, ids_suffice, windows_exist
+from poolproof_spec.fits import fits, ids_suffice
 from poolproof_spec.geometry import Geometry, geometry_problems, layout
 from poolproof_spec.occupancy import pinned_pages
 from poolproof_spec.outcome import Step, StepKind

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from poolproof_spec.definition import Windows, are_windows, is_window, windows_exist
 from poolproof_spec.demand import Demand
-from poolproof_spec.fits import Windows, are_windows, fits, ids_suffice, is_window, windows_exist
+from poolproof_spec.fits import fits, ids_suffice
 from poolproof_spec.geometry import derive
 from poolproof_spec.state import Hold
 from poolproof_spec.steps import after_free

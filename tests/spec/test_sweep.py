@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from poolproof_spec.fits import are_windows, is_window, windows_exist
+from poolproof_spec.definition import are_windows, is_window, windows_exist
 from poolproof_spec.occupancy import Occupancy
 from poolproof_spec.sweep import Window, is_empty, sweep, sweep_member, widen
 

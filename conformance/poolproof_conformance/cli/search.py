@@ -24,7 +24,7 @@ from poolproof_conformance.target_names import resolve_target
 from poolproof_conformance.wording import arena_words, call_words, plural
 from poolproof_spec.catalogue import property_named
 from poolproof_spec.geometry import LAYOUTS
-from poolproof_spec.policies_known import POLICIES, Policy
+from poolproof_spec.policies_known import DEMAND_KINDS, POLICIES, DemandKind, Policy
 from poolproof_spec.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ LARGEST_BUDGET = 2**32 - 1
 )
 @layout_option
 @click.option(
+    "--demand",
+    "demands",
+    type=click.Choice(DEMAND_KINDS),
+    multiple=True,
+    help="Kind of demand; may be given several times. All that the policy has rules for if not given.",
+)
+@click.option(
     "--no-target", is_flag=True, help="Replay on the reference alone, not on the release that has the policy."
 )
 @click.option(
@@ -70,6 +77,7 @@ def search(
     code: str,
     bound: int,
     layouts: tuple[str, ...],
+    demands: tuple[DemandKind, ...],
     no_target: bool,
     units: int | None,
     folder: Path,
@@ -83,7 +91,7 @@ def search(
     \b
     Examples:
       poolproof search component-shortfall --property P2
-      poolproof search quota --property P1 --layout tri
+      poolproof search quota --property P1 --layout tri --demand tokens
       poolproof search tight --property P1 --operations 4
     """
     policy = POLICIES[name]
@@ -101,6 +109,7 @@ def search(
                 code,
                 bound=bound,
                 layouts=layouts or tuple(LAYOUTS),
+                demands=demands or DEMAND_KINDS,
                 target=target,
                 folder=folder,
                 budget=budget_of(units) if units else None,

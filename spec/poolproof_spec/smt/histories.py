@@ -17,7 +17,7 @@ from typing import NamedTuple
 from poolproof_spec.arithmetic import Arithmetic, Quantity, Truth
 from poolproof_spec.geometry import LAYOUTS, Kind, Role
 from poolproof_spec.policies import Ask
-from poolproof_spec.policies_known import DemandKind, Policy
+from poolproof_spec.policies_known import DEMAND_KINDS, DemandKind, Policy
 from poolproof_spec.units import ceil_div
 
 INSERT, HOLD, STATES, FREE, FREE_WINDOW, LOCK, UNLOCK_WINDOW, CLOSE_GATE, LAUNCH, FIRE = range(10)
@@ -105,7 +105,9 @@ LAYER_BYTES = 32
 """Of a token in one layer; token pages are those of one and of two layers."""
 
 
-def shapes(policy: Policy, layouts: Sequence[str] = tuple(LAYOUTS)) -> list[Shape]:
+def shapes(
+    policy: Policy, layouts: Sequence[str] = tuple(LAYOUTS), demands: Sequence[DemandKind] = DEMAND_KINDS
+) -> list[Shape]:
     """The questions for a policy: each layout with each of the page sizes and each kind of demand."""
     found = []
     for layout in layouts:
@@ -116,7 +118,7 @@ def shapes(policy: Policy, layouts: Sequence[str] = tuple(LAYOUTS)) -> list[Shap
                 layers = (LAYER_BYTES * page_tokens, 2 * LAYER_BYTES * page_tokens)
                 choices = STATE_BYTES if role == "state" else layers
                 sizes = [(*rest, size) for rest in sizes for size in choices]
-            for demand in _demands(policy, roles, page_tokens):
+            for demand in (kind for kind in _demands(policy, roles, page_tokens) if kind in demands):
                 rest_of_shape = (policy.one_sided, policy.anchored, policy.pins, policy.any_arena)
                 found += [Shape(layout, size, page_tokens, demand, *rest_of_shape) for size in sizes]
     return found

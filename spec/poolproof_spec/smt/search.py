@@ -14,7 +14,7 @@ import z3
 from poolproof_spec.arithmetic import Arithmetic, Truth
 from poolproof_spec.geometry import LAYOUTS
 from poolproof_spec.policies import fits_at
-from poolproof_spec.policies_known import Policy
+from poolproof_spec.policies_known import DEMAND_KINDS, DemandKind, Policy
 from poolproof_spec.smt.concretise import Concrete, concretise, script_of
 from poolproof_spec.smt.histories import Script, Shape, shapes
 from poolproof_spec.smt.query import script
@@ -183,11 +183,11 @@ class _Search:
             found = other
         return found
 
-    def run(self, bound: int, layouts: Sequence[str]) -> SearchResult:
+    def run(self, bound: int, asked: Sequence[Shape]) -> SearchResult:
         """One operation more each time, until something reproduces."""
         started = time.monotonic()
         for length in range(bound):
-            questions = [_Question(self.policy, self.code, shape, length) for shape in shapes(self.policy, layouts)]
+            questions = [_Question(self.policy, self.code, shape, length) for shape in asked]
             while (found := self.smallest(questions)) is not None:
                 if self.reproduces(found):
                     self.result.found, self.result.verdict = found, "REFUTED"
@@ -218,7 +218,11 @@ def search(
     reproduces: Reproduces,
     *,
     layouts: Sequence[str] = tuple(LAYOUTS),
+    demands: Sequence[DemandKind] = DEMAND_KINDS,
     budget: Budget | None = None,
 ) -> SearchResult:
     """The smallest counterexample of a property (SOUGHT) with at most `bound` operations, the demand included."""
-    return _Search(policy, code, solver, budget or Budget(), reproduces).run(bound, layouts)
+    asked = shapes(policy, layouts, demands)
+    if not asked:
+        return SearchResult(verdict="ERROR(the policy has no such demand in these layouts)")
+    return _Search(policy, code, solver, budget or Budget(), reproduces).run(bound, asked)
