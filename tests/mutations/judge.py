@@ -4,15 +4,24 @@ Theorems first (z3 alone), then the agreements on the smaller TINY arenas, the q
 histories of the reference.
 """
 
+from __future__ import annotations
+
 import random
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
+from typing import TYPE_CHECKING
 
 import z3
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+if TYPE_CHECKING:
+    from poolproof_reference.joint_pool import JointPool
+    from poolproof_spec.state import PoolState
+    from poolproof_spec.transition import Transition
+
 RESOURCES = 20_000_000
-HISTORIES = 300
+HISTORIES = 200
 PAGES_MOST = 40
 
 
@@ -80,6 +89,10 @@ def red_histories() -> Iterator[str]:
 
     found: list[str] = []
 
+    def on_transition(transition: Transition) -> None:
+        if not found:
+            found.extend(red_steps(transition.after))
+
     @seed(5)
     @settings(
         max_examples=HISTORIES,
@@ -91,10 +104,55 @@ def red_histories() -> Iterator[str]:
     @given(histories())
     def draw(history: History) -> None:
         if not found:
-            found.extend(run_history(ReferenceAdapter(), *history).violated())
+            adapter = ReferenceAdapter()
+            run = run_history(adapter, *history, on_transition=on_transition)
+            found.extend(run.violated())
+            found.extend(red_reasons(adapter.pool) if adapter.pool else ())
 
     draw()
     yield from (f"history: {name}" for name in found)
+
+
+def red_steps(state: PoolState) -> Iterator[str]:
+    """A legal step that leaves a node without its parent, or frees other ids than those that leave the tree."""
+    from poolproof_spec.outcome import Step
+    from poolproof_spec.steps import after_step, freed_by, is_legal, tree_of
+
+    tree = tree_of(state)
+    for step in (Step(kind=kind, key=key) for kind in ("leaf", "tombstone", "state") for key in tree):  # type: ignore[arg-type]
+        if is_legal(tree, step):
+            after, freed = after_step(tree, step), freed_by(tree, step)
+            if any(entry.parent_key and entry.parent_key not in after for entry in after.values()):
+                yield f"step: {step} leaves an orphan"
+            for field, gone in (("ids", freed.ids), ("swa_ids", freed.swa_ids)):
+                before = {i for entry in tree.values() for i in getattr(entry, field)}
+                if before - {i for entry in after.values() for i in getattr(entry, field)} != set(gone):
+                    yield f"step: {step} frees other {field} than it takes from the tree"
+            states = {entry.state_id for entry in tree.values()} - {entry.state_id for entry in after.values()}
+            if states - {None} != set(freed.state_ids):
+                yield f"step: {step} frees another state than it takes from the tree"
+
+
+def red_reasons(pool: JointPool) -> Iterator[str]:
+    """[T10] Ask for more and more tokens: with locks, gates and events lifted for real, is it as the reason said?"""
+    from poolproof_spec import operation as op
+    from poolproof_spec.outcome import Granted, Impossible, Rejected
+    from poolproof_spec.units import TokenCount
+    from poolproof_spec.verdict import unfired_events
+
+    for tokens in range(1, len(pool.pool.geometry.id_range("full")) + 1):
+        asked, demand = deepcopy(pool), op.Alloc(name="more", tokens=TokenCount(tokens))
+        first = asked.apply(demand)
+        if isinstance(first, Rejected):
+            state = asked.observe()
+            lifts: list[op.AnyOperation] = [op.Unlock(name=lock.name) for lock in state.locks]
+            lifts += [op.Gate(open=True), *(op.Fire(event=event) for event in sorted(unfired_events(state)))]
+            for lift in lifts:
+                asked.apply(lift)
+            granted = isinstance(asked.apply(demand), Granted)
+            if granted == isinstance(first.reason, Impossible):
+                yield f"reason: {first.reason}, and with everything lifted it is {'' if granted else 'not '}granted"
+                return
 
 
 def main() -> int:

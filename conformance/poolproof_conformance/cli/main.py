@@ -12,6 +12,7 @@ from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
 from poolproof_conformance.cli.prove import prove
 from poolproof_conformance.cli.replay import replay
+from poolproof_conformance.cli.search import search
 from poolproof_conformance.cli.targets import targets
 from poolproof_conformance.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, note
 from poolproof_conformance.errors import PoolproofError
@@ -32,7 +33,7 @@ def cli() -> None:
     """
 
 
-for command in (check, conform, replay, explain, prove, targets):
+for command in (check, conform, replay, explain, prove, search, targets):
     cli.add_command(command)
 
 

@@ -60,6 +60,11 @@ class SearchResult:
 Reproduces = Callable[[Found], bool]
 
 
+def weight_of(found: Found) -> int:
+    """How large its numbers are."""
+    return sum(found.script.sizes) + found.script.size + found.script.extra + found.script.window
+
+
 def symbolic_script(length: int) -> Script:
     """All histories with so many operations before the demand."""
 
@@ -160,27 +165,25 @@ class _Search:
     def _below(question: _Question, best: Found | None) -> list[Any]:
         if best is None:
             return []
-        script = best.script
-        weight = sum(script.sizes) + script.size + script.extra + script.window
-        same = z3.And(question.arena == best.arena_bytes, question.weight < weight)
+        same = z3.And(question.arena == best.arena_bytes, question.weight < weight_of(best))
         return [z3.Or(question.arena < best.arena_bytes, same)]
 
     def _refine(self, question: _Question, found: Found) -> Found:
-        """Halve towards the smallest arena, then step to the smallest numbers."""
-        low, guess = question.least_arena, FIRST_GUESS_BYTES
-        while low < found.arena_bytes:
-            middle = min((low + found.arena_bytes - 1) // 2, max(low, guess))
-            guess *= 4
-            other = self.ask(question, question.arena <= middle)
-            if other is None:
-                low = middle + 1
-            else:
-                found = other
+        """The smallest arena, then the smallest numbers. What the solver leaves open counts as none smaller."""
+        found = self._least(question, found, question.arena, lambda model: model.arena_bytes, FIRST_GUESS_BYTES)
         question.least_arena = found.arena_bytes
-        while (
-            other := self.ask(question, *self._below(question, found), question.arena <= found.arena_bytes)
-        ) is not None:
-            found = other
+        return self._least(question, found, question.weight, weight_of, 1, question.arena == found.arena_bytes)
+
+    def _least(
+        self, question: _Question, found: Found, term: Any, measure: Callable[[Found], int], guess: int, *more: Any
+    ) -> Found:
+        """The model with the least value of a term, by halving; from a small guess, as a first model may be huge."""
+        low = question.least_arena if term is question.arena else 0
+        while low < measure(found):
+            middle = min((low + measure(found) - 1) // 2, max(low, guess))
+            guess *= 4
+            other = self.ask(question, term <= middle, *more)
+            low, found = (middle + 1, found) if other is None else (low, other)
         return found
 
     def run(self, bound: int, asked: Sequence[Shape]) -> SearchResult:
