@@ -42,8 +42,10 @@ class Holding(NamedTuple):
     """Lowest live page; page_count where there is none."""
     high: Quantity
     """One past the highest; 0 where there is none."""
+    loose: Quantity
+    """Live pages that can move now."""
     pinned: Quantity
-    """Those of the live pages that cannot move now."""
+    """Pages that cannot, pending ones among them."""
     pinned_low: Quantity
     """Lowest of them; page_count where there is none."""
     pinned_high: Quantity
@@ -131,7 +133,7 @@ def fits_at(view: View, stage: int, ask: Ask, a: Arithmetic = INTEGERS) -> Truth
                 pinned_count=held.pinned,
                 pinned_start=held.pinned_low,
                 pinned_end=held.pinned_high,
-                loose_count=held.live - held.pinned + ask.pages(band.role),
+                loose_count=held.loose + ask.pages(band.role),
             )
         )
     return a.all_of(*enough, sweep(needs, a).fits)
@@ -170,7 +172,7 @@ def view_of(state: PoolState, demand: Demand, spans: Sequence[tuple[int, int]], 
     order = policy_order(tree_of(state))
     stages = [after_steps(state, order[:count]) for count in range(len(order) + 1)]
     members = tuple(
-        Band(m.role, m.kind, m.page_bytes, m.first_page, m.page_count, m.name in anchored, low, high)
+        Band(m.role, m.kind, m.page_bytes, m.first_page, m.page_count, m.anchored or m.name in anchored, low, high)
         for m, (low, high) in zip(state.geometry.members, spans, strict=True)
     )
     return View(
@@ -187,7 +189,7 @@ def _stage(state: PoolState, geometry: Geometry, may_wait: bool) -> Stage:
     for index, (member, now) in enumerate(zip(geometry.members, state.members, strict=True)):
         pages, pinned = now.live_pages, pinned_pages(state, index, may_wait)
         ends = [(min(some, default=member.page_count), max(some, default=-1) + 1) for some in (pages, pinned)]
-        holdings.append(Holding(len(pages), *ends[0], len(pinned), *ends[1]))
+        holdings.append(Holding(len(pages), *ends[0], len(pages - pinned), len(pinned), *ends[1]))
     return tuple(holdings)
 
 

@@ -28,8 +28,19 @@ class Slide(NamedTuple):
     """Room made beside the float by moving it."""
 
     done: Truth
-    """Whether it can be made."""
+    """Whether it moves."""
     exact: Truth
+    """Whether this is sure."""
+    low: Quantity
+    """Its lowest page then; it has no holes."""
+
+
+class Ready(NamedTuple):
+    """Whether an allocation succeeds."""
+
+    done: Truth
+    exact: Truth
+    """Whether this is sure."""
 
 
 def float_at(view: View, stage: int, absorbed: bool, a: Arithmetic, full_pages: Quantity = 0) -> Float:
@@ -53,7 +64,12 @@ def enough_ids(view: View, stage: int, pages: Quantity, a: Arithmetic) -> Truth:
 
 def certified(view: View, stage: int, pages: Quantity, a: Arithmetic, absorbed: bool = False) -> Truth:
     """The END certificate: FULL extends, SWA fills its holes and extends on one side; nothing moves."""
-    flt, ends = float_at(view, stage, absorbed, a, pages), frontiers(view, stage)
+    return holds_pair(view, stage, float_at(view, stage, absorbed, a, pages), pages, a)
+
+
+def holds_pair(view: View, stage: int, flt: Float, pages: Quantity, a: Arithmetic) -> Truth:
+    """The same for a float with that span, its room that which FULL's new pages leave."""
+    ends = frontiers(view, stage)
     empty, full_after = flt.live == 0, ends.full_low - pages * view.members[-1].page_bytes
     bound = a.where(empty, ends.base_high, flt.high * view.members[1].page_bytes)
     extension = pages - (flt.high - flt.low - flt.live)
@@ -65,9 +81,9 @@ def certified(view: View, stage: int, pages: Quantity, a: Arithmetic, absorbed: 
     )
 
 
-def high_target(view: View, stage: int, pages: Quantity, a: Arithmetic) -> Truth:
+def high_target(view: View, stage: int, pages: Quantity, a: Arithmetic, absorbed: bool = False) -> Truth:
     """The HIGH-side target: new SWA pages above the float, which retreats onto fresh pages below; no hole counts."""
-    flt, full = float_at(view, stage, False, a, pages), view.members[-1]
+    flt, full = float_at(view, stage, absorbed, a, pages), view.members[-1]
     retreat = flt.high - (flt.room_high - pages)
     full_after = frontiers(view, stage).full_low - pages * full.page_bytes
     return a.all_of(
@@ -79,20 +95,35 @@ def high_target(view: View, stage: int, pages: Quantity, a: Arithmetic) -> Truth
     )
 
 
-def slides(view: View, stage: int, high: Truth, target: Quantity, a: Arithmetic) -> Slide:
-    """Whether the float can leave `target` bytes free on its high side, or else on its low side."""
+def edges_given_back(view: View, stage: int, a: Arithmetic) -> Truth:
+    """Whether absorbing changes nothing."""
+    band, held = view.members[1], view.stages[stage][1]
+    return a.any_of(held.live == 0, a.all_of(band.span_low == held.low, band.span_high == held.high))
+
+
+def slide(view: View, stage: int, high: Truth, target: Quantity, a: Arithmetic) -> Slide:
+    """Leave `target` bytes free on the float's high side, or else on its low side, if that can be.
+
+    It steps back by what is missing, or, where that is all of its pages, lies down at the far edge of its room.
+    """
     flt, size = float_at(view, stage, True, a), view.members[1].page_bytes
     above, below = flt.room_high - flt.high, flt.low - flt.room_low
     gap, far = a.where(high, above, below), a.where(high, below, above)
-    retreat = a.ceil_div(target - gap * size, size)
+    steps = a.ceil_div(target - gap * size, size)
     possible = (flt.room_high - flt.room_low - flt.live) * size >= target
-    done = a.all_of(flt.live > 0, possible, a.any_of(retreat >= flt.live, retreat <= far))
+    over = steps >= flt.live
+    stepped = a.where(high, flt.low - steps, flt.low + steps)
+    low = a.where(over, a.where(high, flt.room_low, flt.room_high - flt.live), stepped)
+    done = a.all_of(flt.live > 0, possible, a.any_of(over, steps <= far))
     solid = flt.high - flt.low == flt.live
-    return Slide(done, a.any_of(flt.live == 0, solid, a.negate(possible), retreat >= flt.live))
+    return Slide(done, a.any_of(flt.live == 0, solid, a.negate(possible), over), low)
 
 
-def slides_for_tokens(view: View, stage: int, pages: Quantity, a: Arithmetic) -> Slide:
-    """What is missing on one side and a slack of the largest demanded page; not where both sides are short."""
+def pair_after_slide(view: View, stage: int, pages: Quantity, a: Arithmetic) -> tuple[Truth, Slide]:
+    """(whether a pair fits then, the slide): by what one side lacks and a slack of the largest demanded page.
+
+    Not where both sides lack something.
+    """
     flt, ends = float_at(view, stage, True, a), frontiers(view, stage)
     band, full = view.members[1], view.members[-1]
     full_bytes, holes = pages * full.page_bytes, flt.high - flt.low - flt.live
@@ -102,8 +133,11 @@ def slides_for_tokens(view: View, stage: int, pages: Quantity, a: Arithmetic) ->
     high = a.any_of(spare < 0, below < spare)
     on_high = full_bytes + a.where(spare < 0, a.maximum(0, swa_bytes - below), swa_bytes)
     needed = a.any_of(spare < 0, swa_bytes > a.maximum(below, spare))
-    slide = slides(view, stage, high, a.where(high, on_high, swa_bytes) + slack, a)
-    return Slide(a.all_of(needed, enough_ids(view, stage, pages, a), slide.done), slide.exact)
+    moved = slide(view, stage, high, a.where(high, on_high, swa_bytes) + slack, a)
+    done = a.all_of(needed, enough_ids(view, stage, pages, a), moved.done)
+    room = float_at(view, stage, True, a, pages)
+    there = room._replace(low=moved.low, high=moved.low + flt.live)
+    return a.all_of(done, holds_pair(view, stage, there, pages, a)), Slide(done, moved.exact, moved.low)
 
 
 def byte_shortfall(view: View, pages: Quantity, stage: int, a: Arithmetic) -> Truth:
@@ -116,13 +150,15 @@ def byte_shortfall(view: View, pages: Quantity, stage: int, a: Arithmetic) -> Tr
     return live + sink + pairs > view.total_bytes
 
 
-def pair_ready(view: View, stage: int, pages: Quantity, a: Arithmetic, targets: bool) -> Slide:
-    """Whether an allocation of pairs succeeds at a stage, and whether this is sure; `targets`: 0.5.23's shortcuts."""
+def pair_ready(view: View, stage: int, pages: Quantity, a: Arithmetic, targets: bool) -> Ready:
+    """Whether an allocation of pairs succeeds at a stage; `targets`: with the shortcuts of 0.5.23, which asks twice."""
     as_is, absorbed = certified(view, stage, pages, a), certified(view, stage, pages, a, absorbed=True)
-    slide = slides_for_tokens(view, stage, pages, a)
-    done, sure = a.any_of(absorbed, slide.done), a.any_of(as_is, absorbed, slide.exact)
-    if targets:
-        short, high = byte_shortfall(view, pages, stage, a), high_target(view, stage, pages, a)
-        done = a.any_of(high, a.all_of(a.negate(short), done))
-        sure = a.any_of(high, short, sure)
-    return Slide(a.any_of(as_is, done), sure)
+    fits, moved = pair_after_slide(view, stage, pages, a)
+    done, sure = a.any_of(absorbed, fits), a.any_of(as_is, absorbed, moved.exact)
+    if not targets:
+        return Ready(a.any_of(as_is, done), sure)
+    short, high = byte_shortfall(view, pages, stage, a), high_target(view, stage, pages, a)
+    # A float that moved in vain lies elsewhere when it is asked again.
+    in_vain = a.all_of(moved.done, a.negate(fits))
+    done = a.any_of(as_is, high, a.all_of(a.negate(short), done))
+    return Ready(done, a.any_of(high, short, a.all_of(sure, a.any_of(as_is, absorbed, a.negate(in_vain)))))

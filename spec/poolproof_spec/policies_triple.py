@@ -11,14 +11,15 @@ from poolproof_spec.arithmetic import Arithmetic, Quantity, Truth
 from poolproof_spec.policies import Ask, Choice, View, at, first, ids_of
 from poolproof_spec.policies_ends import frontiers, no_states_beyond
 from poolproof_spec.policies_float import (
-    Slide,
+    Ready,
     byte_shortfall,
     certified,
+    edges_given_back,
     enough_ids,
     float_at,
     high_target,
     pair_ready,
-    slides,
+    slide,
 )
 
 
@@ -27,7 +28,7 @@ def tokens_by_quota(view: View, ask: Ask, a: Arithmetic) -> Choice:
     pages, last = ask.probe, len(view.victims)
     satisfied = [a.any_of(certified(view, k, pages, a), high_target(view, k, pages, a)) for k in range(last + 1)]
     ready = [pair_ready(view, k, pages, a, targets=True) for k in range(last + 1)]
-    done, sure = [slide.done for slide in ready], [slide.exact for slide in ready]
+    done, sure = [now.done for now in ready], [now.exact for now in ready]
     untouched = a.any_of(done[0], _out_of_reach(view, pages, a))
     tokens = _token_phase(view, pages, satisfied, a)
     states = _state_phase(view, pages, satisfied, tokens, a)
@@ -37,7 +38,13 @@ def tokens_by_quota(view: View, ask: Ask, a: Arithmetic) -> Choice:
     whole_nodes = a.any_of(by_tokens, states == tokens, a.all_of(a.negate(view.split), states <= view.leaves))
     in_order = a.any_of(untouched, _in_order(view, pages, tokens, a))
     known = (sure[0], at(sure, a.where(untouched, 0, tokens), a), at(sure, victims, a))
-    return Choice(victims, at(done, victims, a), a.all_of(*known, whole_nodes, in_order))
+    # The allocation itself asks once more, now that the float's edges are given back.
+    again = [a.any_of(done[k], high_target(view, k, pages, a, absorbed=True)) for k in range(last + 1)]
+    same_span = a.all_of(
+        a.any_of(untouched, byte_shortfall(view, pages, 0, a), edges_given_back(view, 0, a)),
+        a.any_of(by_tokens, at([edges_given_back(view, k, a) for k in range(last + 1)], tokens, a)),
+    )
+    return Choice(victims, at(again, victims, a), a.all_of(*known, whole_nodes, in_order, same_span))
 
 
 def _out_of_reach(view: View, pages: Quantity, a: Arithmetic) -> Truth:
@@ -102,8 +109,8 @@ def tokens_by_shortfall(view: View, ask: Ask, a: Arithmetic) -> Choice:
     victims = a.where(joint[0], 0, victims)
     settled = [a.any_of(now, a.all_of(*both)) for now, both in zip(joint, enough, strict=True)]
     one_round = a.any_of(at(settled, victims, a), victims >= last)
-    sure = at([slide.exact for slide in ready], victims, a)
-    return Choice(victims, at([slide.done for slide in ready], victims, a), a.all_of(in_order, one_round, sure))
+    sure = at([now.exact for now in ready], victims, a)
+    return Choice(victims, at([now.done for now in ready], victims, a), a.all_of(in_order, one_round, sure))
 
 
 def _room_of_sides(view: View, stage: int, a: Arithmetic) -> tuple[Quantity, Quantity]:
@@ -128,7 +135,7 @@ def states_with_slack(view: View, ask: Ask, a: Arithmetic) -> Choice:
     enough = [a.any_of(plain[k], a.all_of(asked[k], eased[k].done)) for k in range(leaves + 1)]
     walked = first(enough, leaves, a)
     sure = (a.any_of(walked < k, plain[k], eased[k].exact) for k in range(leaves + 1))
-    granted = at([a.any_of(room, slide.done) for room, slide in zip(plain, eased, strict=True)], walked, a)
+    granted = at([a.any_of(room, now.done) for room, now in zip(plain, eased, strict=True)], walked, a)
     ids = count <= frontiers(view, 0).base_room
     return Choice(walked, granted, a.all_of(ids, no_states_beyond(view, leaves, a), *sure))
 
@@ -154,9 +161,9 @@ def _state_room(view: View, stage: int, edge_stage: int, a: Arithmetic) -> Quant
     return a.minimum(a.floor_div(a.maximum(0, above - ends.base_high), base.page_bytes), ends.base_room)
 
 
-def _eased(view: View, stage: int, count: Quantity, a: Arithmetic) -> Slide:
+def _eased(view: View, stage: int, count: Quantity, a: Arithmetic) -> Ready:
     """The float's edges given back, and if that is not enough, the float moved by the need and one state more."""
     enough, size = _state_room(view, stage, stage, a) >= count, view.members[0].page_bytes
-    slide = slides(view, stage, False, count * size + size, a)
-    moved = a.all_of(count <= frontiers(view, stage).base_room, slide.done)
-    return Slide(a.any_of(enough, moved), a.any_of(enough, slide.exact))
+    moved = slide(view, stage, False, count * size + size, a)
+    done = a.all_of(count <= frontiers(view, stage).base_room, moved.done)
+    return Ready(a.any_of(enough, done), a.any_of(enough, moved.exact))

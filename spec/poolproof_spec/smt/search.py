@@ -5,7 +5,7 @@ page sizes are those of `transitions.shapes`. Nothing that a solver says is beli
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,7 +62,8 @@ Reproduces = Callable[[Found], bool]
 
 def weight_of(found: Found) -> int:
     """How large its numbers are."""
-    return sum(found.script.sizes) + found.script.size + found.script.extra + found.script.window
+    numbers = (*found.script.sizes, found.script.size, found.script.extra, found.script.window)
+    return int(sum(numbers))
 
 
 def symbolic_script(length: int) -> Script:
@@ -109,14 +110,16 @@ class _Question:
         self.done = False
         """There is no model."""
 
-    def numbers(self) -> Iterator[Any]:
-        """All constants."""
-        yield from (*self.script.kinds, *self.script.sizes, *self.script.refs, *self.script[3:])
-
     def block(self, found: Found) -> None:
-        """Ask for others from now on."""
-        values = (*found.script.kinds, *found.script.sizes, *found.script.refs, *found.script[3:])
-        self.facts.append(z3.Or(*(term != value for term, value in zip(self.numbers(), values, strict=True))))
+        """Ask for others from now on; the same arena made of other counts is the same."""
+        values = _numbers(found.script)
+        differs = (term != value for term, value in zip(_numbers(self.script), values, strict=True))
+        self.facts.append(z3.Or(self.arena != found.arena_bytes, *differs))
+
+
+def _numbers(of: Script) -> tuple[Any, ...]:
+    """All that makes a history, but for the arena."""
+    return (*of.kinds, *of.sizes, *of.refs, of.window, of.size, of.extra)
 
 
 class _Search:

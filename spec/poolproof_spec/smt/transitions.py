@@ -157,7 +157,8 @@ def _stage(
         pinned = [
             (owner.runs[i], a.all_of(owner.live[stage][i], _pinned(shape, script, owner.born, a))) for owner in owners
         ]
-        holdings.append(Holding(*_extent(mine, placed.counts[i], a), *_extent(pinned, placed.counts[i], a)))
+        live, stuck = _extent(mine, placed.counts[i], a), _extent(pinned, placed.counts[i], a)
+        holdings.append(Holding(*live, live[0] - stuck[0], *stuck))
     return tuple(holdings)
 
 
