@@ -55,6 +55,8 @@ class PolicySearch(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     """Models that did not reproduce."""
     questions: int
+    open: int
+    """Questions that the solver left open: a counterexample is then perhaps not the smallest."""
     trace: Trace | None
     message: str = ""
     """What the property's rule finds in the counterexample."""
@@ -84,7 +86,11 @@ def search_policy(
         result = search(policy, code, bound, solver, reproduces, layouts=layouts, demands=demands, budget=budget)
     if result.found is None:
         return PolicySearch(
-            row=_row(policy, code, bound, result), errors=len(result.errors), questions=result.questions, trace=None
+            row=_row(policy, code, bound, result),
+            errors=len(result.errors),
+            questions=result.questions,
+            open=len(result.doubts),
+            trace=None,
         )
     runs = {f"policy:{policy.name}": run_found(pools[0], result.found)}
     if target is not None and policy.release is not None:
@@ -98,6 +104,7 @@ def search_policy(
         row=_row(policy, code, bound, result, run, path, target is not None),
         errors=len(result.errors),
         questions=result.questions,
+        open=len(result.doubts),
         trace=trace,
         message=message_of(run, SOUGHT[code]),
     )

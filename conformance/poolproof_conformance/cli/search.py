@@ -164,6 +164,8 @@ def _tell(policy: Policy, code: str, bound: int, done: PolicySearch) -> None:
             say(f"  {call_words(operation)}")
         where = "the reference with this policy" + (f" and {policy.release}" if row.replayed.target else "")
         say(f"  replayed on {where}; {row.trace_file}")
+    if done.trace is not None and done.open:
+        say(f"  perhaps not the smallest: {plural(done.open, 'question')} left open")
     errors = f"{plural(done.errors, 'model')} that did not reproduce"
     say(f"{plural(done.questions, 'question')}, {errors}; {row.seconds:.1f} s")
 
