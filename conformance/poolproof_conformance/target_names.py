@@ -61,7 +61,7 @@ def resolve_target(name: str, tree_core: TreeCore = "rust", mode: Mode = "eager"
     if path.exists() or "/" in name or path.suffix == ".py":
         return Target(name, command=_own_adapter(path))
     near = get_close_matches(name, (*KNOWN_TARGETS, "fast"), 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = f"; did you mean {near[0]}?" if near else ";"
     raise TargetNameError(
         f"unknown target {name!r}{hint} known: {', '.join(KNOWN_TARGETS)}, or a path to an adapter of your own",
         "poolproof targets list",
