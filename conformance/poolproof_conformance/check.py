@@ -165,9 +165,11 @@ def report_of(
     reference: ConformanceRow,
     releases: Sequence[ConformanceRow],
 ) -> CheckReport:
-    """The whole check; nothing a release violates makes it fail."""
+    """The whole check; nothing a release violates makes it fail, but one that could not be judged leaves it unknown."""
     figures = worst(row.verdict for row in table)
-    verdict = worst([figures, worst(agreement.verdict for agreement in agreements), reference.verdict])
+    agreed = worst(agreement.verdict for agreement in agreements)
+    unjudged = [row.verdict for row in releases if row.verdict == "unknown"]
+    verdict = worst([figures, agreed, reference.verdict, *unjudged])
     by_target = {row.target: [other for other in releases if other.target == row.target] for row in releases}
     return CheckReport(
         verdict=verdict,

@@ -96,3 +96,11 @@ def test_levels() -> None:
     assert conformance_level(["irredundant", "complete"], "violated") == 0
     assert conformance_level(["complete", "locks-kept"], "violated") is None
     assert conformance_level([], "unknown") is None
+
+
+def test_a_release_that_could_not_be_judged_leaves_the_check_unknown() -> None:
+    silent = msgspec.structs.replace(release(), verdict="unknown", operations=0)
+    judged = release(violation("complete", 3))
+    assert report_of([row(*SINCE)], (AGREEMENT,), REFERENCE, [judged, silent]).verdict == "unknown"
+    failing = msgspec.structs.replace(REFERENCE, verdict="violated")
+    assert report_of([row(*SINCE)], (AGREEMENT,), failing, [silent]).verdict == "violated"

@@ -31,7 +31,7 @@ CASE_WIDTH = 20
 
 @click.command(
     epilog="Exit codes: 0 the reference, the agreements and the seed's figures hold; 1 one does not; 2 unknown. "
-    "What a released engine violates is reported and does not count."
+    "What a released engine violates is reported and does not count; one that could not be judged is unknown."
 )
 @click.option("--traces", type=click.IntRange(min=1), default=10_000, show_default=True, help="On the reference.")
 @click.option(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import z3
+from msgspec.structs import replace
 
 from poolproof_spec.occupancy import Occupancy
 
@@ -22,14 +23,7 @@ def any_member(suffix: str = "") -> tuple[Occupancy, tuple[Any, ...]]:
 
 def same_member(need: Occupancy, suffix: str) -> tuple[Occupancy, tuple[Any, ...]]:
     """The same member at another time: its grid and anchors stay, its pages are others."""
-    other = Occupancy(
-        page_bytes=need.page_bytes,
-        first_page=need.first_page,
-        page_count=need.page_count,
-        anchored_up=need.anchored_up,
-        anchored_down=need.anchored_down,
-        **any_pages(suffix),
-    )
+    other = replace(need, **any_pages(suffix))
     return other, pages_make_sense(other)
 
 

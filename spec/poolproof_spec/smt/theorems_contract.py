@@ -1,10 +1,8 @@
 """[T8, T9] What follows for capacity and for victims from the sweep being monotone (docs/spec.md#t8)."""
 
-from typing import Any
-
 import z3
+from msgspec.structs import replace
 
-from poolproof_spec.occupancy import Occupancy
 from poolproof_spec.smt.query import Query
 from poolproof_spec.smt.symbols import any_member, at_most_one_anchor
 from poolproof_spec.smt.terms import TERMS
@@ -20,8 +18,8 @@ def capacity_is_honest() -> tuple[Query, ...]:
     need, member = any_member()
     larger, smaller, per_token_page = z3.Ints("larger smaller pages_for_a_token_page")
     position, lower = z3.Ints("position position_at_smaller")
-    more = with_loose(need, need.loose_count + larger * per_token_page)
-    less = with_loose(need, need.loose_count + smaller * per_token_page)
+    more = replace(need, loose_count=need.loose_count + larger * per_token_page)
+    less = replace(need, loose_count=need.loose_count + smaller * per_token_page)
     window, after = sweep_member(more, position, TERMS)
     window_less, after_less = sweep_member(less, lower, TERMS)
     premises = (
@@ -47,21 +45,6 @@ def capacity_is_honest() -> tuple[Query, ...]:
             (*monotone, fits(available), z3.Not(fits(available + 1))),
             fits(other) == (other <= available),
         ),
-    )
-
-
-def with_loose(need: Any, loose_count: Any) -> Occupancy:
-    """The same member with another number of loose pages."""
-    return Occupancy(
-        page_bytes=need.page_bytes,
-        first_page=need.first_page,
-        page_count=need.page_count,
-        anchored_up=need.anchored_up,
-        anchored_down=need.anchored_down,
-        pinned_count=need.pinned_count,
-        pinned_start=need.pinned_start,
-        pinned_end=need.pinned_end,
-        loose_count=loose_count,
     )
 
 
