@@ -39,5 +39,5 @@ lint: .venv/made ## Style, types and the direction of imports
 	  echo "  fix: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo 'making .venv (a few minutes the first time)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[sglang,smt,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[fast,bench,sglang,smt,dev]'
 	touch .venv/made

@@ -42,11 +42,11 @@ def test_imports_subclasses_and_decorates(tmp_path: Path) -> None:
     root = engine(
         tmp_path,
         pools="""
-import triton, triton.language as tl
+import tvm_ffi, tvm_ffi.language as tl
 from pydantic import BaseModel
 from sglang.srt.managers.schedule_batch import Req
 from .other import VALUE
-@triton.jit
+@tvm_ffi.jit
 def kernel(x: tl.constexpr): pass
 class Settings(BaseModel, frozen=True):
     def __init__(self): self.value = VALUE
@@ -54,7 +54,7 @@ value = Settings().value
 """,
         other="VALUE = 3",
     )
-    done = run(root, "(pools,) = load('pools'); print(pools.value, 'triton' in sys.modules, 'pydantic' in sys.modules)")
+    done = run(root, "(pools,) = load('pools'); print(pools.value, 'tvm_ffi' in sys.modules, 'pydantic' in sys.modules)")
     assert done.stdout.split() == ["3", "False", "False"], done.stderr
 
 
