@@ -2,8 +2,12 @@
 
 A release lies whole in its folder or is not there: pip fills a temporary folder beside it, which is then renamed; an
 interrupted or failed install leaves nothing behind. The folder's name carries the Python that its wheel was built for.
+
+Of vLLM only the Python files are fetched, out of the wheel where it lies: its KV cache manager needs no compiled part,
+and those are most of several hundred megabytes.
 """
 
+import json
 import os
 import re
 import shutil
@@ -15,13 +19,17 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from poolproof_conformance.errors import PoolproofError
+from poolproof_conformance.partial_wheel import PartialWheelError, extract_some
 
 KNOWN_RELEASES = ("sglang==0.5.22", "sglang==0.5.23")
 """Releases that the adapter was made for, oldest first."""
+MEASURED_RELEASES = ("vllm==0.33.0",)
+"""Releases that `poolproof bench` measures and that no adapter is for."""
 FOLDER_VARIABLE = "POOLPROOF_TARGETS"
 """Environment variable that names another folder to install into."""
 _PARTIAL = ".partial-"
-_MEMORY_CACHE = Path("sglang", "srt", "mem_cache")
+_READ = {"sglang": Path("sglang", "srt", "mem_cache"), "vllm": Path("vllm", "v1", "core")}
+"""Product to the folder of it that poolproof reads: a release that has it is there."""
 _UNREACHED = re.compile(r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|connection broken|NameResolution")
 
 
@@ -30,7 +38,7 @@ class TargetInstallError(PoolproofError):
 
 
 class ReleaseNameError(TargetInstallError):
-    """Not of the form sglang==VERSION."""
+    """Not of the form sglang==VERSION or vllm==VERSION."""
 
 
 class WheelNotFoundError(TargetInstallError):
@@ -50,11 +58,11 @@ def targets_folder() -> Path:
 def installed_root(name: str, folder: Path | None = None) -> Path | None:
     """The folder of an installed release, for this Python; None where it is not installed."""
     root = _root_of(name, folder)
-    return root if (root / _MEMORY_CACHE).is_dir() else None
+    return root if (root / _read_folder(name)).is_dir() else None
 
 
 def installed_releases(folder: Path | None = None) -> list[str]:
-    """Names of all releases installed for this Python, sorted."""
+    """Names of all releases of SGLang installed for this Python, sorted."""
     found = (folder or targets_folder()).glob(f"sglang-*-{_python_tag()}")
     names = [f"sglang=={root.name.removeprefix('sglang-').removesuffix(f'-{_python_tag()}')}" for root in found]
     return sorted(name for name in names if installed_root(name, folder))
@@ -72,18 +80,30 @@ def install_release(name: str, folder: Path | None = None) -> Path:
     _remove_leftovers(root.parent)
     partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{os.getpid()}-", dir=root.parent))
     try:
-        _pip_install(name, partial)
-        _rename(partial / "release", root)
+        fetch = _fetch_python if name.startswith("vllm") else _pip_install
+        fetch(name, partial)
+        if not (partial / "release" / _read_folder(name)).is_dir():
+            latest = KNOWN_RELEASES[-1] if name.startswith("sglang") else MEASURED_RELEASES[-1]
+            raise PipFailedError(
+                f"{name}: its wheel holds no {_read_folder(name)}, which poolproof reads", f"try {latest}"
+            )
+        _rename(partial / "release", root, _read_folder(name))
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return root
 
 
 def _root_of(name: str, folder: Path | None) -> Path:
-    match = re.fullmatch(r"sglang==([0-9][0-9A-Za-z.+!]*)", name)
+    match = re.fullmatch(r"(sglang|vllm)==([0-9][0-9A-Za-z.+!]*)", name)
     if not match:
-        raise ReleaseNameError(f"{name}: expected sglang==VERSION", f"poolproof targets install {KNOWN_RELEASES[-1]}")
-    return (folder or targets_folder()) / f"sglang-{match[1]}-{_python_tag()}"
+        raise ReleaseNameError(
+            f"{name}: expected sglang==VERSION or vllm==VERSION", f"poolproof targets install {KNOWN_RELEASES[-1]}"
+        )
+    return (folder or targets_folder()) / f"{match[1]}-{match[2]}-{_python_tag()}"
+
+
+def _read_folder(name: str) -> Path:
+    return _READ[name.partition("==")[0]]
 
 
 def _python_tag() -> str:
@@ -92,20 +112,31 @@ def _python_tag() -> str:
 
 
 def _pip_install(name: str, partial: Path) -> None:
-    """Pip's own temporary files go into `partial` too, so that they are gone with it."""
+    _pip(name, partial, "--no-compile", "--target", str(partial / "release"))
+
+
+def _fetch_python(name: str, partial: Path) -> None:
+    """The Python files of the wheel that pip would install."""
+    report = partial / "report.json"
+    _pip(name, partial, "--dry-run", "--ignore-installed", "--report", str(report))
+    url = json.loads(report.read_text())["install"][0]["download_info"]["url"]
+    try:
+        extract_some(url, partial / "release", lambda file: file.endswith(".py"))
+    except PartialWheelError as error:
+        raise PipFailedError(f"{name}: {error}", "check the network, and pip's index") from None
+
+
+def _pip(name: str, partial: Path, *arguments: str) -> None:
+    """Run `pip install`. Its own temporary files go into `partial` too, so that they are gone with it."""
     temporary = partial / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--no-compile"]
-    command += ["--disable-pip-version-check", "--quiet", "--target", str(partial / "release"), name]
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:"]
+    command += ["--disable-pip-version-check", "--quiet", *arguments, name]
     done = subprocess.run(
         command, env={**os.environ, "TMPDIR": str(temporary)}, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if done.returncode:
         raise _explained(name, done.stderr)
-    if not (partial / "release" / _MEMORY_CACHE).is_dir():
-        raise PipFailedError(
-            f"{name}: its wheel holds no {_MEMORY_CACHE}, which poolproof reads", f"try {KNOWN_RELEASES[-1]}"
-        )
 
 
 def _explained(name: str, stderr: str) -> TargetInstallError:
@@ -118,7 +149,7 @@ def _explained(name: str, stderr: str) -> TargetInstallError:
     if offered and offered[1] != "none":
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         found = f"{name}: the package index has no wheel of it for {python} on this platform"
-        if name in KNOWN_RELEASES:
+        if name in (*KNOWN_RELEASES, *MEASURED_RELEASES):
             return WheelNotFoundError(found, "use CPython 3.11 on Linux x86_64 with glibc 2.34 or newer")
         latest = ", ".join(offered[1].split(", ")[-3:])
         return WheelNotFoundError(f"{found}, its latest: {latest}", f"poolproof targets install {KNOWN_RELEASES[-1]}")
@@ -127,12 +158,12 @@ def _explained(name: str, stderr: str) -> TargetInstallError:
     return PipFailedError(f"{name}: pip failed: {said}", "mend what pip says (index, disk space), then try again")
 
 
-def _rename(release: Path, root: Path) -> None:
+def _rename(release: Path, root: Path, read: Path) -> None:
     """Put the complete release in its place. Somebody else may have done so meanwhile: then theirs stays."""
     try:
         release.rename(root)
     except OSError:
-        if not (root / _MEMORY_CACHE).is_dir():
+        if not (root / read).is_dir():
             raise
 
 

@@ -78,11 +78,11 @@ def test_a_stand_in_that_is_executed_is_an_error(tmp_path: Path) -> None:
     root = engine(
         tmp_path,
         pools="""
-import triton
+import tvm_ffi
 from zmq import Poller
-@triton.jit
+@tvm_ffi.jit
 def kernel(x): pass
-def copy(): return triton.cdiv(5, 2)
+def copy(): return tvm_ffi.cdiv(5, 2)
 """,
     )
     done = run(
@@ -98,11 +98,11 @@ for call in ("copy()", "Poller()", "Poller.poll()", "kernel(1)", "kernel[(1,)](1
     )
     said = done.stdout.splitlines()
     assert [line.split()[3] for line in said[::2]] == [
-        "triton.cdiv,",
+        "tvm_ffi.cdiv,",
         "zmq.Poller,",
         "zmq.Poller.poll,",
-        "triton.jit,",
-        "triton.jit,",
+        "tvm_ffi.jit,",
+        "tvm_ffi.jit,",
     ]
     assert all(line.startswith("  fix: install the real package") for line in said[1::2])
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from poolproof_conformance.cli.bench import bench
 from poolproof_conformance.cli.check import check
 from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
@@ -33,7 +34,7 @@ def cli() -> None:
     """
 
 
-for command in (check, conform, replay, explain, prove, search, targets):
+for command in (bench, check, conform, replay, explain, prove, search, targets):
     cli.add_command(command)
 
 

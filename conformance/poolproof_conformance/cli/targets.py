@@ -6,7 +6,7 @@ import click
 
 from poolproof_conformance.cli.terminal import json_option, note, say, write_json
 from poolproof_conformance.errors import TargetNameError
-from poolproof_conformance.targets import KNOWN_RELEASES, install_release, installed_root
+from poolproof_conformance.targets import KNOWN_RELEASES, MEASURED_RELEASES, install_release, installed_root
 
 
 @click.group()
@@ -20,7 +20,7 @@ def list_targets(json_path: Path | None) -> int:
     """Show the targets and whether they are there."""
     rows = [{"target": "reference", "state": "bundled", "folder": None}]
     rows.append({"target": "fast", "state": "not there yet", "folder": None})
-    for name in KNOWN_RELEASES:
+    for name in (*KNOWN_RELEASES, *MEASURED_RELEASES):
         root = installed_root(name)
         state = "installed" if root else "not installed"
         rows.append({"target": name, "state": state, "folder": str(root) if root else None})
@@ -39,12 +39,13 @@ def install(names: tuple[str, ...]) -> int:
 
     \b
     Example:
-      poolproof targets install sglang==0.5.22 sglang==0.5.23
+      poolproof targets install sglang==0.5.22 sglang==0.5.23 vllm==0.33.0
     """
     for name in names:
-        if not name.startswith("sglang=="):
+        if not name.startswith(("sglang==", "vllm==")):
             raise TargetNameError(
-                f"{name}: only releases of sglang are installed", f"poolproof targets install {KNOWN_RELEASES[-1]}"
+                f"{name}: only releases of sglang and vllm are installed",
+                f"poolproof targets install {KNOWN_RELEASES[-1]}",
             )
     for name in names:
         root = installed_root(name)

@@ -1,0 +1,266 @@
+"""What a measured pool must offer, and the runs that are measured on any of them in the same way.
+
+Times are CPU time of the process (user and system), in microseconds an operation, with garbage collection off: on a
+shared machine wall time tells of its neighbours. Nothing here waits for a device, so the two agree on an idle one.
+"""
+
+import gc
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from poolproof_conformance.bench.works import (
+    HOLE_SHARE,
+    MOVED_SHARE,
+    ROOM_PAGES,
+    state_of,
+    work_named,
+)
+from poolproof_spec.geometry import Geometry, layout
+
+NS_PER_US = 1000
+
+
+class CannotError(Exception):
+    """This subject has no such work, or none of this size that ends in reasonable time; the message says why."""
+
+
+class WrongAnswerError(Exception):
+    """The subject did something other than what was to be measured, so there is no figure."""
+
+
+class Subject(ABC):
+    """One pool with its prefix cache. Works are composed of the methods below, each in the subject's own fast way."""
+
+    @abstractmethod
+    def versions(self) -> dict[str, str]:
+        """What really runs: release, tree core and the like."""
+
+    @abstractmethod
+    def build(self, pages: int) -> None:
+        """An empty pool that can hold `pages` pages of each role at once, replacing the one before."""
+
+    @abstractmethod
+    def fill(self, entries: int) -> None:
+        """Cache that many more one-page prefixes, all different, none of them asked for before."""
+
+    @abstractmethod
+    def request(self, pages: int, keep: bool = True) -> Any:
+        """The argument of `take` and `reserve` for so many pages; whatever is no part of the pool's work is done here.
+
+        `keep` is False where the pages must not enter the prefix cache when they are given back.
+        """
+
+    @abstractmethod
+    def take(self, request: Any) -> Any:
+        """Allocate where there is room for sure. What it returns goes to `give`."""
+
+    @abstractmethod
+    def reserve(self, request: Any) -> Any:
+        """Allocate, evicting as needed; None where the demand is refused."""
+
+    @abstractmethod
+    def give(self, taken: Any) -> None:
+        """Free what `take` or `reserve` returned."""
+
+    @abstractmethod
+    def restore(self, entries: int) -> None:
+        """After `entries` evictions and `give`: as many entries cached as before."""
+
+    @abstractmethod
+    def cached_entries(self) -> int:
+        """How many one-page entries are cached, by the subject's own count."""
+
+    @abstractmethod
+    def build_float(self, pages: int) -> None:
+        """A full arena whose float holds `pages` pages, one in HOLE_SHARE of them then freed. May raise CannotError."""
+
+    @abstractmethod
+    def move_float(self) -> None:
+        """Make the float give way by one in MOVED_SHARE of its pages."""
+
+    @abstractmethod
+    def moved_pages(self) -> int:
+        """Pages of the float that `move_float` moved, found by looking where they lie now."""
+
+    def check_size(self, work: str, size: int) -> None:  # noqa: B027 (most have nothing to say)
+        """CannotError where this subject is not measured at this size."""
+
+
+PAGE_BYTES = 32
+"""One token in one layer: K and V of one head of 8 in 16-bit; of FULL and of SWA."""
+STATE_BYTES = 48
+WINDOW_TOKENS = 128
+
+
+def pair_geometry(pages: int) -> Geometry:
+    """SWA and FULL in one arena that `pages` tokens fill to the last byte."""
+    total = PAGE_BYTES * (2 * pages + 1)
+    return layout("swa2", total, FULL=PAGE_BYTES, SWA=PAGE_BYTES, window_tokens=WINDOW_TOKENS)
+
+
+def float_geometry(pages: int) -> Geometry:
+    """STATE, the float SWA, FULL: `pages` tokens fill the arena to the last byte, so that the float cannot choose."""
+    total = PAGE_BYTES * 2 * (pages + 1)
+    return layout("tri", total, FULL=PAGE_BYTES, SWA=PAGE_BYTES, STATE=STATE_BYTES, window_tokens=WINDOW_TOKENS)
+
+
+def hole_indices(pages: int) -> NDArray[np.int64]:
+    """Which of `pages` pages of the float are freed before it moves: one in HOLE_SHARE, always the same."""
+    return np.sort(np.random.default_rng(1).permutation(pages)[: pages // HOLE_SHARE])
+
+
+class Bench:
+    """Prepares states of a subject and measures runs on them."""
+
+    def __init__(self, subject: Subject, clock: Callable[[], int] = time.process_time_ns) -> None:
+        self.subject = subject
+        self.clock = clock
+        self._state: tuple[str, int] | None = None
+        self._cell = ("", 0)
+
+    def prepare(self, work: str, size: int) -> None:
+        """Bring the subject into the state that the work starts from. Raises CannotError."""
+        self.subject.check_size(work, size)
+        self._cell = (work, size)
+        state = state_of(work, size)
+        if state == self._state or state[0] == "memory":
+            return
+        self._state = None
+        kind, pages = state
+        if kind == "float":
+            self.subject.build_float(pages)
+        else:
+            self.subject.build(pages)
+        if kind == "filled":
+            self.subject.fill(pages)
+            _expect("cached entries", self.subject.cached_entries(), pages)
+        self._state = state
+
+    def run(self) -> float:
+        """One run of the prepared cell: microseconds an operation, or for `memory` bytes an entry."""
+        work, size = self._cell
+        operations = work_named(work).operations_at(size)
+        if work in ("alloc-free", "alloc-free-pages"):
+            return self._pairs(size if work == "alloc-free" else 1, operations)
+        if work == "reserve-room":
+            return self._reserves_with_room(operations)
+        if work == "refuse":
+            return self._refusals(size, operations)
+        if work == "float-move":
+            return self._float_move(size)
+        if work == "memory":
+            return self._memory(size)
+        victims = {"evict-1": 1, "evict-1000": 1000}.get(work, size)
+        return self._evictions(victims, operations)
+
+    def _pairs(self, pages: int, operations: int) -> float:
+        take, give = self.subject.take, self.subject.give
+        requests = [self.subject.request(pages) for _ in range(operations)]
+        give(take(self.subject.request(pages)))
+        with _quiet():
+            start = self.clock()
+            for request in requests:
+                give(take(request))
+            taken_ns = self.clock() - start
+        return taken_ns / NS_PER_US / operations
+
+    def _evictions(self, victims: int, operations: int) -> float:
+        subject, taken_ns = self.subject, 0
+        for _ in range(operations):
+            request = subject.request(victims)
+            with _quiet():
+                start = self.clock()
+                taken = subject.reserve(request)
+                taken_ns += self.clock() - start
+            if taken is None:
+                raise WrongAnswerError(f"a reservation of {victims} pages was refused, expected it to evict")
+            subject.give(taken)
+            subject.restore(victims)
+        return taken_ns / NS_PER_US / operations
+
+    def _reserves_with_room(self, operations: int) -> float:
+        subject = self.subject
+        opened = subject.reserve(subject.request(ROOM_PAGES, keep=False))
+        subject.give(opened)
+        before = subject.cached_entries()
+        requests = [subject.request(1, keep=False) for _ in range(operations)]
+        taken: list[Any] = []
+        with _quiet():
+            start = self.clock()
+            for request in requests:
+                taken.append(subject.reserve(request))
+            taken_ns = self.clock() - start
+        _expect("cached entries after reserving what was there", subject.cached_entries(), before)
+        for one in taken:
+            subject.give(one)
+        self.subject.fill(ROOM_PAGES)
+        return taken_ns / NS_PER_US / operations
+
+    def _refusals(self, entries: int, operations: int) -> float:
+        subject, taken_ns = self.subject, 0
+        request = subject.request(entries + 1)
+        answers: list[Any] = []
+        with _quiet():
+            start = self.clock()
+            for _ in range(operations):
+                answers.append(subject.reserve(request))
+            taken_ns = self.clock() - start
+        if any(answer is not None for answer in answers):
+            raise WrongAnswerError(f"{entries + 1} pages were granted in an arena of {entries}")
+        _expect("cached entries after a refusal", subject.cached_entries(), entries)
+        return taken_ns / NS_PER_US / operations
+
+    def _float_move(self, pages: int) -> float:
+        self.subject.build_float(pages)
+        with _quiet():
+            start = self.clock()
+            self.subject.move_float()
+            taken_ns = self.clock() - start
+        moved, wanted = self.subject.moved_pages(), pages / MOVED_SHARE
+        if not 0.8 * wanted <= moved <= 1.2 * wanted + 2:
+            raise WrongAnswerError(f"{moved} pages were moved, expected about {wanted:g}")
+        return taken_ns / NS_PER_US
+
+    def _memory(self, entries: int) -> float:
+        """Bytes an entry of resident memory from before the pool was built to after it was filled, payload included."""
+        self.subject.build(64)
+        self.subject.fill(32)
+        gc.collect()
+        before = resident_bytes()
+        self.subject.build(entries)
+        self.subject.fill(entries)
+        gc.collect()
+        self._state = ("filled", entries)
+        return (resident_bytes() - before) / entries
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process, in bytes. Raises CannotError where that cannot be had."""
+    try:
+        import psutil
+    except ImportError:
+        raise CannotError("psutil is not installed: pip install 'poolproof[bench]'") from None
+    return int(psutil.Process().memory_info().rss)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No garbage collection inside."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _expect(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise WrongAnswerError(f"{what}: {found}, expected {expected}")

@@ -1,0 +1,130 @@
+"""Which cached entries to evict for a demand: the first sufficient ones in policy order, less those that can be spared.
+
+The rule is the reference's (`reserve.py`), and the only capacity rule is the sweep [D-sweep]: compiled from the
+specification's own formula for one number of victims, on lanes for all of them at once. Cost depends on the victims
+looked at, never on what else is cached:
+
+- *least sufficient number*: victims are taken in growing portions until they suffice, then halved (T2: a demand that
+  fits still fits with more freed). A step is prefix sums and a compiled sweep.
+- *spare pass*: see `spared`; a constant number of passes over lanes unless steps really can be spared.
+
+Where pages are pinned (a closed gate, or a forward in flight and a caller that does not wait) it matters which pages a
+victim frees: each portion then looks at the member's pages once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from poolproof_fast.prefix_cache import PrefixCache, Victims
+from poolproof_fast.question import Lanes, Question
+
+GROWTH = 2
+"""From the third on, each portion of victims is that many times as large as all before it."""
+
+
+class Planner:
+    """Chooses victims; each decision is a method, so that a planner that is wrong on purpose differs in one."""
+
+    def __init__(self, cache: PrefixCache) -> None:
+        self.cache = cache
+
+    def plan(self, question: Question) -> Victims | None:
+        """V, in policy order; empty where the demand fits as is, None where no set of legal steps suffices."""
+        if question.fits_after(()):
+            return self.cache.walk().take(0)
+        victims = self.first_sufficient(question)
+        return None if victims is None else self.spared(question, victims)
+
+    def first_sufficient(self, question: Question) -> Victims | None:
+        """The least number of steps of the policy order after which the demand fits [P1]."""
+        walk = self.cache.walk()
+        portion = walk.take(1)
+        if len(portion) and question.fits_after((portion,)):
+            return portion
+        if not question.could_fit(self.cache.evictable):
+            return None
+        portions, seen, size = [portion], 1, self.guess(question)
+        while True:
+            portion = walk.take(size)
+            if not len(portion):
+                return None
+            portions.append(portion)
+            if question.fits_after(portions):
+                break
+            seen += len(portion)
+            size = GROWTH * seen
+        victims = portions[0] if len(portions) == 1 else Victims.concatenate(portions)
+        if len(victims) == seen + 1:
+            return victims
+        stages = question.stages(victims)
+        low, high = seen + 1, len(victims)
+        while low < high:
+            middle = (low + high) // 2
+            if stages.fits(middle):
+                high = middle
+            else:
+                low = middle + 1
+        return victims.select(slice(0, low))
+
+    def guess(self, question: Question) -> int:
+        """How many victims to look at next: as many entries of the average size as hold what is demanded.
+
+        By T5 a demand fits once its pages have been freed; a wrong guess costs time, never a victim.
+        """
+        entries, cached = self.cache.entry_count, self.cache.cached
+        pages = zip(question.needed, cached, strict=True)
+        return max([1, *(-(-needed * entries // held) for needed, held in pages if held)])
+
+    def spared(self, question: Question, victims: Victims) -> Victims:
+        """[P1+] Without those, most recently used first, without which the demand still fits.
+
+        Steps are considered in reverse order, as the reference does, all that fail alone being left out at once: what
+        cannot be spared now cannot be spared once fewer are left (T2). Nor can a step be spared whose parent is kept,
+        for the parent would have to stay too, and it was found that it cannot. Of the rest the longest run that can be
+        spared together is found by halving. Where nothing can be spared that is one pass over lanes.
+        """
+        if len(victims) == 1:
+            return victims
+        kept = np.ones(len(victims), dtype=np.bool_)
+        rest = np.arange(len(victims) - 2, -1, -1)  # the last one is needed: without it the demand did not fit
+        stages = question.stages(victims)
+        while len(rest := rest[stages.fit_without(kept, rest)]):
+            rest = rest[~has_kept_ancestor(kept, rest, parent_positions(victims))]
+            if not len(rest):
+                break
+            low, high = 1, len(rest)
+            while low < high:
+                middle = (low + high + 1) // 2
+                if stages.fits_without(kept, rest[:middle]):
+                    low = middle
+                else:
+                    high = middle - 1
+            kept[rest[:low]] = False
+            rest = rest[low + 1 :]
+        return victims if kept.all() else victims.select(np.flatnonzero(kept))
+
+
+def parent_positions(victims: Victims) -> Lanes:
+    """For each step: the position among the victims of the step that evicts its node's parent; -1 where none does."""
+    leaves = np.flatnonzero(victims.kind == 0)
+    by_node = leaves[np.argsort(victims.node[leaves], kind="stable")]
+    nodes = victims.node[by_node]
+    found = np.full(len(victims), -1, dtype=np.int64)
+    if len(nodes):
+        wanted = victims.parent[leaves]
+        at = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
+        found[leaves] = np.where(nodes[at] == wanted, by_node[at], -1)
+    return found
+
+
+def has_kept_ancestor(kept: NDArray[np.bool_], rest: Lanes, parents: Lanes) -> NDArray[np.bool_]:
+    """Which of `rest` have an ancestor among the steps that are kept and not candidates themselves."""
+    stays = kept.copy()
+    stays[rest] = False
+    under = np.zeros(len(kept), dtype=np.bool_)
+    has_parent = parents >= 0
+    while True:
+        now = has_parent & (stays[parents] | under[parents])
+        if (now == under).all():
+            return under[rest]
+        under = now
