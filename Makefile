@@ -6,7 +6,7 @@ BIN := .venv/bin
 TARGETS := sglang==0.5.22 sglang==0.5.23
 
 .DEFAULT_GOAL := help
-.PHONY: help check prove mutations test lint
+.PHONY: help check prove mutations test gpu lint
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -26,6 +26,11 @@ mutations: .venv/made ## Change the specification in small ways; each must turn 
 test: .venv/made ## Run the tests on two cores
 	$(BIN)/poolproof targets install $(TARGETS)
 	$(BIN)/python -m pytest -n 2 -q
+
+gpu: .venv/made ## Run what needs a CUDA device, and measure the kernels; results/gpu.json
+	$(BIN)/python -m pytest -m gpu -q -rs
+	mkdir -p results
+	$(BIN)/poolproof bench --gpu --quick --json results/gpu.json
 
 lint: .venv/made ## Style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
-"""The main job: the seed's table, the agreements, and random histories on the reference and on released engines.
+"""The main job: the seed's table, the agreements, and random histories on our pools and on released engines.
 
-What must hold is the reference, the agreements and the seed's figures. What a released engine violates is a finding.
+What must hold are our pools, the agreements and the seed's figures. What a released engine violates is a finding.
 """
 
 import signal
@@ -17,15 +17,15 @@ from poolproof_conformance.campaign import Campaign, run_campaign
 from poolproof_conformance.child import TargetFailureError
 from poolproof_conformance.report import AgreementRow, CheckReport, ConformanceRow, SeedCaseRow, merged
 from poolproof_conformance.seed_cases import SeedResult, expected_of, run_seed_case, seed_cases
-from poolproof_conformance.target_names import Target, resolve_target
+from poolproof_conformance.target_names import BUNDLED_TARGETS, Target, resolve_target
 from poolproof_conformance.trace_format import Mode, TreeCore
 from poolproof_spec.geometry import LAYOUTS
 from poolproof_spec.verdict import Verdict, worst
 
 TREE_CORES: tuple[TreeCore, ...] = ("rust", "python")
 MODES: tuple[Mode, ...] = ("eager", "lazy")
-REFERENCE_CHUNK = 1000
-"""Histories of the reference that are run at a time, each chunk from a seed of its own."""
+CHUNK = 1000
+"""Histories of one of our pools that are run at a time, each chunk from a seed of its own."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Plan:
 
     releases: tuple[str, ...]
     """Names of the released engines, which must be installed."""
-    reference_traces: int
+    traces: int
+    """On each of our pools."""
     release_traces: int
     """In each compaction mode."""
     seed: int
@@ -42,21 +43,19 @@ class Plan:
     """Where traces of what fails are written."""
 
     def seed_targets(self) -> list[Target]:
-        """The reference, and each release with both tree cores in both modes."""
+        """Our pools, and each release with both tree cores in both modes."""
         runs = product(self.releases, TREE_CORES, MODES)
-        return [resolve_target("reference"), *(resolve_target(name, core, mode) for name, core, mode in runs)]
+        ours = [resolve_target(name) for name in BUNDLED_TARGETS]
+        return [*ours, *(resolve_target(name, core, mode) for name, core, mode in runs)]
 
     def conformance_targets(self) -> list[Target]:
         """Each release with the tree core that it ships as default, in both modes."""
         return [resolve_target(name, "rust", mode) for name, mode in product(self.releases, MODES)]
 
     def chunks(self) -> list[tuple[int, int]]:
-        """(seed, histories) of the reference's chunks."""
-        starts = range(0, self.reference_traces, REFERENCE_CHUNK)
-        return [
-            (self.seed + number, min(REFERENCE_CHUNK, self.reference_traces - start))
-            for number, start in enumerate(starts)
-        ]
+        """(seed, histories) of each of our pools' chunks."""
+        starts = range(0, self.traces, CHUNK)
+        return [(self.seed + number, min(CHUNK, self.traces - start)) for number, start in enumerate(starts)]
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ def release_campaigns(plan: Plan) -> Iterator[Campaign]:
             )
 
 
-def reference_campaign(seed: int, traces: int, folder: Path) -> Campaign:
-    """Random histories on the reference."""
-    target = resolve_target("reference")
+def bundled_campaign(name: str, seed: int, traces: int, folder: Path) -> Campaign:
+    """Random histories on one of our pools."""
+    target = resolve_target(name)
     with target.opened() as adapter:
         return run_campaign(
             target, adapter, traces=traces, seed=seed, layouts=tuple(LAYOUTS), folder=folder / f"seed-{seed}"
@@ -120,7 +119,7 @@ def agreement_rows() -> tuple[AgreementRow, ...]:
 
 
 class SecondCore:
-    """What needs no engine runs in a process of its own, beside the engines: agreements, then the reference."""
+    """What needs no engine runs in a process of its own, beside the engines: agreements, then our pools."""
 
     def __init__(self, plan: Plan) -> None:
         # A fresh interpreter: the pipes of the engines' processes must not be inherited by a fork.
@@ -134,8 +133,8 @@ class SecondCore:
         """The first result; waits for it."""
         return cast(tuple[AgreementRow, ...], self._next())
 
-    def reference(self) -> Campaign:
-        """The next chunk of the reference; waits for it."""
+    def campaign(self) -> Campaign:
+        """The next chunk of the pools of BUNDLED_TARGETS, one pool after the other; waits for it."""
         return cast(Campaign, self._next())
 
     def close(self) -> None:
@@ -155,21 +154,21 @@ def _second_core(plan: Plan, results: Connection) -> None:
     """Body of the process; an interrupt is its parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     results.send(agreement_rows())
-    for seed, traces in plan.chunks():
-        results.send(reference_campaign(seed, traces, plan.folder))
+    for name, (seed, traces) in product(BUNDLED_TARGETS, plan.chunks()):
+        results.send(bundled_campaign(name, seed, traces, plan.folder))
 
 
 def report_of(
     table: Sequence[SeedRow],
     agreements: tuple[AgreementRow, ...],
-    reference: ConformanceRow,
+    ours: Sequence[ConformanceRow],
     releases: Sequence[ConformanceRow],
 ) -> CheckReport:
     """The whole check; nothing a release violates makes it fail, but one that could not be judged leaves it unknown."""
     figures = worst(row.verdict for row in table)
     agreed = worst(agreement.verdict for agreement in agreements)
     unjudged = [row.verdict for row in releases if row.verdict == "unknown"]
-    verdict = worst([figures, agreed, reference.verdict, *unjudged])
+    verdict = worst([figures, agreed, *(row.verdict for row in ours), *unjudged])
     by_target = {row.target: [other for other in releases if other.target == row.target] for row in releases}
     return CheckReport(
         verdict=verdict,
@@ -186,5 +185,5 @@ def report_of(
             for result in row.results
         ),
         agreements=agreements,
-        conformance=(reference, *(merged(rows) for rows in by_target.values())),
+        conformance=(*ours, *(merged(rows) for rows in by_target.values())),
     )

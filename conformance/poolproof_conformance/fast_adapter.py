@@ -1,9 +1,10 @@
 """The fast pool as a target: what its caller keeps (names of requests, locks and events) is kept here."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from poolproof_conformance.adapter import Description
+from poolproof_conformance.fast_variant import FastVariant
 from poolproof_fast.abstraction import abstraction
 from poolproof_fast.errors import RefusedError
 from poolproof_fast.events import PlainEvent
@@ -19,9 +20,6 @@ from poolproof_spec.payload import stamped
 from poolproof_spec.state import PoolState
 from poolproof_spec.units import PageKey, VirtualId
 
-Variant = Literal["cpu", "interpreter", "cuda"]
-"""How the pool's bytes and tables are kept: plain, by Triton's interpreter, or on a GPU."""
-
 STEP_KINDS: tuple[StepKind, ...] = ("leaf", "tombstone", "state")
 
 
@@ -33,7 +31,7 @@ class NameInUseError(RefusedError):
     """A lock or an event of that name exists already."""
 
 
-def build_pool(geometry: Geometry, variant: Variant) -> FastPool:
+def build_pool(geometry: Geometry, variant: FastVariant) -> FastPool:
     """A pool of that variant."""
     match variant:
         case "cpu":
@@ -49,7 +47,7 @@ class FastAdapter:
 
     def __init__(
         self,
-        variant: Variant = "cpu",
+        variant: FastVariant = "cpu",
         make_pool: Callable[[Geometry], FastPool] | None = None,
         target: str | None = None,
     ) -> None:

@@ -7,16 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from poolproof_conformance.adapter import Adapter
 from poolproof_conformance.child import ChildAdapter
 from poolproof_conformance.errors import TargetNameError, TargetNotInstalledError
+from poolproof_conformance.fast_variant import FastVariant
 from poolproof_conformance.reference_adapter import ReferenceAdapter
 from poolproof_conformance.targets import KNOWN_RELEASES, installed_root
 from poolproof_conformance.trace_format import Mode, TreeCore
 
-KNOWN_TARGETS = ("reference", *KNOWN_RELEASES)
+BUNDLED_TARGETS = ("reference", "fast")
+"""Pools of this project."""
+KNOWN_TARGETS = (*BUNDLED_TARGETS, *KNOWN_RELEASES)
 """Targets that need no path."""
 
 
@@ -31,6 +36,8 @@ class Target:
     """Compaction mode; None where there is but one."""
     command: tuple[str, ...] = ()
     """What to run as a child process; empty for a target of this process."""
+    fast: FastVariant | None = None
+    """How the fast pool keeps its bytes and tables; None for any other target."""
 
     @property
     def title(self) -> str:
@@ -41,6 +48,11 @@ class Target:
     @contextmanager
     def opened(self) -> Iterator[Adapter]:
         """An adapter; its process, if it has one, ends with the `with`."""
+        if self.fast is not None:
+            from poolproof_conformance.fast_adapter import FastAdapter  # torch takes its time to import
+
+            yield FastAdapter(self.fast)
+            return
         if not self.command:
             yield ReferenceAdapter()
             return
@@ -54,18 +66,36 @@ def resolve_target(name: str, tree_core: TreeCore = "rust", mode: Mode = "eager"
     if name == "reference":
         return Target(name)
     if name.partition(":")[0] == "fast":
-        raise TargetNameError(f"{name}: the fast pool is not there yet", "poolproof conform reference")
+        return Target(name, fast=_fast_variant(name))
     if name.partition("=")[0] == "sglang":
         return _release(name, tree_core, mode)
     path = Path(name)
     if path.exists() or "/" in name or path.suffix == ".py":
         return Target(name, command=_own_adapter(path))
-    near = get_close_matches(name, (*KNOWN_TARGETS, "fast"), 1)
+    near = get_close_matches(name, KNOWN_TARGETS, 1)
     hint = f"; did you mean {near[0]}?" if near else ";"
     raise TargetNameError(
         f"unknown target {name!r}{hint} known: {', '.join(KNOWN_TARGETS)}, or a path to an adapter of your own",
         "poolproof targets list",
     )
+
+
+def _fast_variant(name: str) -> FastVariant:
+    """The variant that a name such as fast:interpreter means; what it needs must be there."""
+    wanted = name.partition(":")[2] or "cpu"
+    variant = next((known for known in get_args(FastVariant) if known == wanted), None)
+    if variant is None:
+        known = ", ".join(f"fast:{known}" for known in get_args(FastVariant))
+        raise TargetNameError(f"{name}: no such variant of the fast pool; there are fast, {known}", "use fast")
+    needed = ["torch"] if variant == "cpu" else ["torch", "triton"]
+    if missing := [package for package in needed if find_spec(package) is None]:
+        raise TargetNotInstalledError(f"{name} needs {' and '.join(missing)}", "pip install 'poolproof[fast]'")
+    if variant == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise TargetNotInstalledError(f"{name}: torch finds no CUDA device here", "use fast or fast:interpreter")
+    return variant
 
 
 def _release(name: str, tree_core: TreeCore, mode: Mode) -> Target:

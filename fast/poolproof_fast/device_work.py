@@ -9,7 +9,10 @@ Kernels = Literal["torch", "triton"]
 
 
 class DeviceWork(Protocol):
-    """What `naive` and `kernels` both offer: work queued on the current stream; the host never waits for it."""
+    """What `naive` and `kernels` both offer: work queued on the current stream; the host never waits for it.
+
+    All tensors of a call lie on one device, which on a GPU is the current one.
+    """
 
     def copy_pages(
         self, arena: torch.Tensor, page_bytes: int, sources: torch.Tensor, destinations: torch.Tensor

@@ -112,7 +112,8 @@ class Tables:
         """Bring the device up to date: one copy and one launch, on the current stream; nothing if nothing was noted.
 
         Values are read now, so the last one written counts. Where more than half as many entries were noted as there
-        are, all tables are copied instead, which is fewer bytes and needs no launch.
+        are, all tables are copied instead, which is fewer bytes and needs no launch. Not to be called while a CUDA
+        graph is captured: replays of the graph see what was flushed before them.
         """
         count = self._noted_count
         if not count:

@@ -36,7 +36,7 @@ BEFORE = ((True, 5), (False, 0), (False, 96))
 
 
 def test_names_of_the_fields() -> None:
-    report = report_of([row(*SINCE)], (AGREEMENT,), REFERENCE, [release(violation("complete", 3))])
+    report = report_of([row(*SINCE)], (AGREEMENT,), [REFERENCE], [release(violation("complete", 3))])
     document = json.loads(msgspec.json.encode(report))
     assert list(document) == ["verdict", "seed_cases", "agreements", "conformance"]
     assert document["seed_cases"][0] == {
@@ -55,7 +55,7 @@ def test_names_of_the_fields() -> None:
 
 
 def test_a_releases_violations_do_not_fail_the_check() -> None:
-    assert report_of([row(*SINCE)], (AGREEMENT,), REFERENCE, [release(violation("complete", 3))]).verdict == "holds"
+    assert report_of([row(*SINCE)], (AGREEMENT,), [REFERENCE], [release(violation("complete", 3))]).verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_releases_violations_do_not_fail_the_check() -> None:
 def test_what_decides_the_check(
     seed_row: SeedRow, agreements: tuple[AgreementRow, ...], reference: ConformanceRow, verdict: str
 ) -> None:
-    assert report_of([seed_row], agreements, reference, []).verdict == verdict
+    assert report_of([seed_row], agreements, [reference], []).verdict == verdict
 
 
 def test_no_seed_row_is_unknown() -> None:
-    assert report_of([], (AGREEMENT,), REFERENCE, []).verdict == "unknown"
+    assert report_of([], (AGREEMENT,), [REFERENCE], []).verdict == "unknown"
 
 
 def test_merged_rows_keep_the_smallest_history_of_each_violation() -> None:
@@ -101,6 +101,6 @@ def test_levels() -> None:
 def test_a_release_that_could_not_be_judged_leaves_the_check_unknown() -> None:
     silent = msgspec.structs.replace(release(), verdict="unknown", operations=0)
     judged = release(violation("complete", 3))
-    assert report_of([row(*SINCE)], (AGREEMENT,), REFERENCE, [judged, silent]).verdict == "unknown"
+    assert report_of([row(*SINCE)], (AGREEMENT,), [REFERENCE], [judged, silent]).verdict == "unknown"
     failing = msgspec.structs.replace(REFERENCE, verdict="violated")
-    assert report_of([row(*SINCE)], (AGREEMENT,), failing, [silent]).verdict == "violated"
+    assert report_of([row(*SINCE)], (AGREEMENT,), [failing], [silent]).verdict == "violated"

@@ -54,7 +54,9 @@ value = Settings().value
 """,
         other="VALUE = 3",
     )
-    done = run(root, "(pools,) = load('pools'); print(pools.value, 'tvm_ffi' in sys.modules, 'pydantic' in sys.modules)")
+    done = run(
+        root, "(pools,) = load('pools'); print(pools.value, 'tvm_ffi' in sys.modules, 'pydantic' in sys.modules)"
+    )
     assert done.stdout.split() == ["3", "False", "False"], done.stderr
 
 

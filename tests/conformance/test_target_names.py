@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from poolproof_conformance import target_names
 from poolproof_conformance.errors import TargetNameError, TargetNotInstalledError
+from poolproof_conformance.fast_adapter import FastAdapter
 from poolproof_conformance.reference_adapter import ReferenceAdapter
 from poolproof_conformance.target_names import resolve_target
 
@@ -17,6 +19,26 @@ def test_reference_runs_in_this_process() -> None:
     assert target.title == "reference"
     with target.opened() as adapter:
         assert isinstance(adapter, ReferenceAdapter)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"), [("fast", "cpu"), ("fast:cpu", "cpu"), ("fast:interpreter", "interpreter")]
+)
+def test_the_fast_pool_runs_in_this_process(name: str, variant: str) -> None:
+    target = resolve_target(name)
+    assert (target.title, target.fast) == (name, variant)
+    with target.opened() as adapter:
+        assert isinstance(adapter, FastAdapter)
+
+
+def test_what_the_fast_pool_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(TargetNotInstalledError, match="no CUDA device"):
+        resolve_target("fast:cuda")
+    monkeypatch.setattr(target_names, "find_spec", lambda _package: None)
+    with pytest.raises(TargetNotInstalledError, match="needs torch and triton") as caught:
+        resolve_target("fast:interpreter")
+    assert "poolproof[fast]" in caught.value.fix
 
 
 def test_release_runs_in_a_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -44,11 +66,10 @@ def test_own_adapter_is_run_by_its_path(tmp_path: Path) -> None:
     ("name", "found", "fix"),
     [
         ("refrence", "did you mean reference", "poolproof targets list"),
-        ("vllm", "known: reference, sglang==", "poolproof targets list"),
+        ("tensorrt", "known: reference, fast, sglang==", "poolproof targets list"),
         ("sglang", "a release has a version", "use sglang=="),
         ("sglang==", "a release has a version", "use sglang=="),
-        ("fast", "not there yet", "poolproof conform reference"),
-        ("fast:cuda", "not there yet", "poolproof conform reference"),
+        ("fast:tpu", "there are fast, fast:cpu, fast:interpreter, fast:cuda", "use fast"),
         ("./none.py", "no such file", "docs/adapter-protocol.md"),
         ("/", "is a folder", "docs/adapter-protocol.md"),
     ],

@@ -114,8 +114,11 @@ def run_python(source: str, **environment: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.skipif(HAS_CUDA, reason="only without a GPU is the interpreter needed")
-def test_triton_imported_as_a_compiler_is_reported() -> None:
-    result = run_python("import triton, poolproof_fast.kernels")
+def test_triton_is_imported_only_when_asked_for_and_as_a_compiler_it_is_reported() -> None:
+    result = run_python(
+        "import sys, poolproof_fast.pool; print('triton' in sys.modules); import triton, poolproof_fast.kernels"
+    )
+    assert result.stdout == "False\n"
     assert "triton was imported without its interpreter; expected TRITON_INTERPRET=1" in result.stderr
 
 

@@ -96,7 +96,8 @@ class Pair:
     """Both caches, given the same operations; what each answers and what is then to be seen must be the same."""
 
     def __init__(self, geometry: Geometry, seed: int, letters: int) -> None:
-        self.fast, self.reference = SmallCache(geometry), ReferenceCache(geometry)
+        self.fast = SmallCache(geometry) if seed % 2 else PrefixCache(geometry)
+        self.reference = ReferenceCache(geometry)
         self.random = np.random.default_rng(seed)
         self.letters = letters
         self.handles: dict[str, Handle] = {}
@@ -287,3 +288,98 @@ def test_random_operations_in_lockstep_with_the_reference(name: str) -> None:
     if name in ("states", "swa and states, window of two pages"):
         expected |= {"state"}
     assert seen >= expected
+
+
+@pytest.mark.parametrize("name", ["swa, window of three pages", "states", "swa and states, window of two pages"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_long_paths_of_small_nodes(name: str, seed: int) -> None:
+    pair = Pair(GEOMETRIES[name], seed, letters=3)
+    key = tuple(PageKey(int(letter)) for letter in pair.random.integers(3, size=80))
+    for end in range(1, len(key) + 1):
+        pair.insert(key[:end])
+    pair.check()
+    for locked in (key[:70], key[:45], key[:50]):
+        pair.lock(locked)
+    for end in range(40, 80, 5):
+        pair.insert((*key[:end], PageKey(7), PageKey(8)))
+        pair.match(key[:end])
+    pair.check()
+    for _ in range(20):
+        pair.any_operation(longest=3)
+    pair.check()
+    for name in sorted(pair.handles):
+        pair.reference.unlock(name)
+        pair.fast.unlock(pair.handles.pop(name))
+        pair.check()
+    while pair.reference.nodes:
+        pair.evict()
+    pair.check()
+    assert pair.fast.evictable == pair.fast.cached == [0, 0, 0]
+
+
+def test_a_walk_reads_only() -> None:
+    pair = episode(GEOMETRIES["swa and states, window of two pages"], seed=1)
+    pair.walked()
+    pair.check()
+
+
+def test_an_unlocked_handle_is_refused() -> None:
+    cache = PrefixCache(GEOMETRIES["full only"])
+    cache.insert((1, 2), np.array([1, 2], dtype=np.int32), 0)
+    handle = cache.lock((1, 2))
+    assert handle is not None
+    cache.unlock(handle)
+    with pytest.raises(KeyError):
+        cache.unlock(handle)
+
+
+def test_keys_may_be_as_large_as_63_bits() -> None:
+    cache, key = PrefixCache(GEOMETRIES["full only"]), (2**63 - 1, 2**63 - 1, 0)
+    cache.insert(key, np.array([1, 2, 3], dtype=np.int32), 0)
+    assert cache.key_of(cache.match((*key[:2], 5))) == key[:2]
+    assert cache.match((0,)) == cache.match((2**62,)) == 0
+
+
+# Adoption by example; test_random_operations_in_lockstep_with_the_reference has the rest
+
+
+def adopting(*keys: int, tombstoned: bool) -> PrefixCache:
+    """A cache with one prefix in it, with ids from 1 on."""
+    cache = PrefixCache(GEOMETRIES["swa, window of three pages"])
+    cache.adopt(keys, np.arange(1, len(keys) + 1, dtype=np.int32), len(keys) if tombstoned else 0, 0)
+    return cache
+
+
+def test_adopted_pages_are_cached_and_what_was_cached_is_handed_back() -> None:
+    cache = adopting(5, 6, 7, tombstoned=False)
+    adopted = cache.adopt((5, 6, 7, 8), np.array([11, 12, 13], dtype=np.int32), 2, 0)
+    assert adopted.duplicates_full.tolist() == [11, 12]
+    assert adopted.duplicates_swa.tolist() == [12]
+    assert cache.ids_of(cache.match((5, 6, 7, 8))).tolist() == [1, 2, 3, 13]
+
+
+def test_adoption_restores_a_tombstone_with_the_requests_own_pages() -> None:
+    cache = adopting(5, 6, 7, tombstoned=True)
+    adopted = cache.adopt((5, 6, 7), np.array([11, 12, 13], dtype=np.int32), 1, 0)
+    assert (adopted.duplicates_full.tolist(), adopted.duplicates_swa.tolist()) == ([11, 2, 3], [])
+    assert [(entry.ids, entry.swa_ids) for entry in cache.entries()] == [((1,), ()), ((12, 13), (12, 13))]
+
+
+def test_adoption_leaves_the_ids_of_locked_nodes_alone() -> None:
+    cache = adopting(5, 6, 7, 8, tombstoned=False)
+    handle = cache.lock((5, 6, 7, 8))
+    assert handle is not None
+    cache.evict(cache.walk().take(9))
+    adopted = cache.adopt((5,), np.array([11], dtype=np.int32), 0, 0)
+    assert (adopted.duplicates_full.tolist(), adopted.duplicates_swa.tolist()) == ([11], [11])
+    assert cache.ids_of(cache.match((5, 6, 7, 8))).tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("key", [(), (5, 6, 7), (9, 8), (5,)])
+def test_adoption_needs_the_leading_pages_cached(key: tuple[int, ...]) -> None:
+    cache = adopting(5, tombstoned=False)
+    before = list(cache.entries())
+    own = np.array([11, 12] if key == (5,) else [11], dtype=np.int32)
+    with pytest.raises(AdoptError, match="must be cached"):
+        cache.adopt(key, own, 0, 0)
+    assert list(cache.entries()) == before

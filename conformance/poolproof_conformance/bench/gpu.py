@@ -8,6 +8,7 @@ import msgspec
 import torch
 
 from poolproof_fast.device_work import DeviceWork, device_work
+from poolproof_fast.grants import Grant, Refusal
 from poolproof_fast.pool import FastPool
 from poolproof_spec.geometry import Geometry, layout
 
@@ -58,8 +59,11 @@ def measure_gpu(make_pool: Callable[[Geometry], FastPool] | None = None) -> list
     if not torch.cuda.is_available():
         return [GpuRow(work="gpu", size="", value=None, unit="not measured: no CUDA device")]
     work = device_work("triton")
-    make = make_pool or (lambda geometry: FastPool(geometry, device="cuda"))
-    return [*(_copied(work, size) for size in PAGE_BYTES), *_translated(work), *pool_rows(make)]
+    return [
+        *(_copied(work, size) for size in PAGE_BYTES),
+        *(_translated(work, dtype) for dtype in (torch.int32, torch.int64)),
+        *pool_rows(make_pool or (lambda geometry: FastPool(geometry, device="cuda"))),
+    ]
 
 
 def _copied(work: DeviceWork, page_bytes: int) -> GpuRow:
@@ -73,15 +77,14 @@ def _copied(work: DeviceWork, page_bytes: int) -> GpuRow:
     return _rate_row("copy_pages", f"{count} pages of {page_bytes} bytes", rate, _plain_rate(moved))
 
 
-def _translated(work: DeviceWork) -> Iterator[GpuRow]:
+def _translated(work: DeviceWork, dtype: torch.dtype) -> GpuRow:
     """Random ids, against one copy of as many bytes; both may stay in the second-level cache."""
     page_of = torch.randperm(TRANSLATED_IDS // PAGE_TOKENS, device="cuda").int()
-    for dtype in (torch.int32, torch.int64):
-        ids = torch.randperm(page_of.numel() * PAGE_TOKENS, device="cuda").to(dtype)
-        slots = torch.empty_like(ids)
-        moved = 2 * ids.numel() * ids.element_size()
-        rate = moved / _seconds(lambda ids=ids, slots=slots: work.translate(page_of, ids, PAGE_TOKENS, slots))
-        yield _rate_row("translate", f"{ids.numel()} ids of {ids.element_size()} bytes", rate, _plain_rate(moved))
+    ids = torch.randperm(page_of.numel() * PAGE_TOKENS, device="cuda").to(dtype)
+    slots = torch.empty_like(ids)
+    moved = 2 * ids.numel() * ids.element_size()
+    rate = moved / _seconds(lambda: work.translate(page_of, ids, PAGE_TOKENS, slots))
+    return _rate_row("translate", f"{ids.numel()} ids of {ids.element_size()} bytes", rate, _plain_rate(moved))
 
 
 def _rate_row(work: str, size: str, rate: float, bound: float) -> GpuRow:
@@ -106,46 +109,46 @@ def _seconds(run: Callable[[], object]) -> float:
         start.record()
         run()
         end.record()
-        end.synchronize()  # type: ignore[no-untyped-call]
-        times.append(start.elapsed_time(end) / 1000)  # type: ignore[no-untyped-call]
+        end.synchronize()
+        times.append(float(start.elapsed_time(end)) / 1000)
     return median(times)
 
 
 def pool_rows(make_pool: Callable[[Geometry], FastPool]) -> Iterator[GpuRow]:
     """Launches, copies from the host, and waits of each operation of a pool whose tables are apart."""
     pool = make_pool(layout("swa2", 2**24, SWA=2048, FULL=4096, page_tokens=PAGE_TOKENS))
-    _rehearse(pool)
-    for name, prepare, run in (
-        ("alloc 1", None, lambda _: pool.alloc(1)),
-        ("alloc 4096", None, lambda _: pool.alloc(4096)),
-        ("free 4096", lambda: pool.alloc(4096), lambda grant: pool.free(grant.ids)),
-        ("decode 64", None, lambda _: pool.decode([PAGE_TOKENS + 1] * 64)),
-        ("reserve that evicts", lambda: _fill_up(pool), lambda _: pool.reserve(full=4, swa=4)),
-    ):
-        prepared = prepare() if prepare else None
-        before = _counts(pool)
-        with _waits_noted(pool) as waits:
-            answer = run(prepared)
-        if answer is not None and not answer:
-            raise RuntimeError(f"{name}: refused, {answer.reason}; expected a grant")
-        launches, copies = (after - was for after, was in zip(_counts(pool), before, strict=True))
-        yield GpuRow(work=name, size="1 operation", value=launches, unit="launches", bound=1)
-        yield GpuRow(work=name, size="1 operation", value=copies, unit="host-to-device copies", bound=1)
-        yield GpuRow(work=name, size="1 operation", value=len(waits), unit="waits for the device", bound=0)
-
-
-def _rehearse(pool: FastPool) -> None:
-    """One launch of each kind, so that nothing is compiled later."""
-    grant = pool.alloc(PAGE_TOKENS * 2)
-    pool.free(grant.ids)
+    _granted(pool.alloc(PAGE_TOKENS * 2))
+    # One launch of each kind, so that nothing is compiled later.
     pool.store.arena.fill(0, pool.store.members[0].first_page, 0)
-
-
-def _fill_up(pool: FastPool) -> None:
-    """Cached prefixes, and a request that takes what is left."""
+    yield from _operation_rows(pool, "alloc 1", lambda: _granted(pool.alloc(1)))
+    yield from _operation_rows(pool, "alloc 4096", lambda: _granted(pool.alloc(4096)))
+    given = _granted(pool.alloc(4096)).ids
+    yield from _operation_rows(pool, "free 4096", lambda: pool.free(given))
+    yield from _operation_rows(pool, "decode 64", lambda: _granted(pool.decode([PAGE_TOKENS + 1] * 64)))
     for key in range(CACHED_PREFIXES):
         pool.insert([key])
-    pool.alloc(PAGE_TOKENS * pool.available_pages())
+    _granted(pool.alloc(PAGE_TOKENS * pool.available_pages()))
+    yield from _operation_rows(pool, "reserve that evicts", lambda: _granted(pool.reserve(full=4, swa=4)))
+
+
+def _operation_rows(pool: FastPool, name: str, run: Callable[[], object]) -> Iterator[GpuRow]:
+    before = _counts(pool)
+    with _waits_noted(pool) as waits:
+        run()
+    launches, copies = (after - was for after, was in zip(_counts(pool), before, strict=True))
+    for value, unit, bound in (
+        (launches, "launches", 1),
+        (copies, "host-to-device copies", 1),
+        (len(waits), "waits for the device", 0),
+    ):
+        yield GpuRow(work=name, size="1 operation", value=value, unit=unit, bound=bound)
+
+
+def _granted(answer: Grant | Refusal) -> Grant:
+    """The grant; a refusal would leave nothing to measure."""
+    if not isinstance(answer, Grant):
+        raise ValueError(f"refused: {answer.reason}; expected a grant")
+    return answer
 
 
 def _counts(pool: FastPool) -> tuple[int, int]:

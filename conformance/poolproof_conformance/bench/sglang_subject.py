@@ -97,6 +97,10 @@ class SglangSubject(Subject):
         """Tokens in the tree, one for each entry."""
         return int(self.cache.full_evictable_size())
 
+    def settle(self) -> None:
+        """Compact while nothing is in flight, as its scheduler does."""
+        self.allocator.flush_opportunistic()
+
     def build_float(self, pages: int) -> None:
         """States, SWA and FULL; the float fills its region, and its holes are spread over it."""
         import torch

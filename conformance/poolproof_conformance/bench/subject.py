@@ -76,6 +76,9 @@ class Subject(ABC):
     def cached_entries(self) -> int:
         """How many one-page entries are cached, by the subject's own count."""
 
+    def settle(self) -> None:  # noqa: B027 (most have nothing to do)
+        """What its scheduler does when idle; called before each run, not timed."""
+
     @abstractmethod
     def build_float(self, pages: int) -> None:
         """A full arena whose float holds `pages` pages, one in HOLE_SHARE of them then freed. May raise CannotError."""
@@ -129,7 +132,7 @@ class Bench:
         self.subject.check_size(work, size)
         self._cell = (work, size)
         state = state_of(work, size)
-        if state == self._state or state[0] == "memory":
+        if state[0] == "memory" or (state == self._state and state[0] == "filled"):
             return
         self._state = None
         kind, pages = state
@@ -145,24 +148,26 @@ class Bench:
     def run(self) -> float:
         """One run of the prepared cell: microseconds an operation, or for `memory` bytes an entry."""
         work, size = self._cell
-        operations = work_named(work).operations_at(size)
+        operations, warming = work_named(work).operations_at(size), work_named(work).warming_at(size)
+        self.subject.settle()
         if work in ("alloc-free", "alloc-free-pages"):
-            return self._pairs(size if work == "alloc-free" else 1, operations)
+            return self._pairs(size if work == "alloc-free" else 1, operations, warming)
         if work == "reserve-room":
-            return self._reserves_with_room(operations)
+            return self._reserves_with_room(operations, warming)
         if work == "refuse":
-            return self._refusals(size, operations)
+            return self._refusals(size, operations, warming)
         if work == "float-move":
             return self._float_move(size)
         if work == "memory":
             return self._memory(size)
         victims = {"evict-1": 1, "evict-1000": 1000}.get(work, size)
-        return self._evictions(victims, operations)
+        return self._evictions(victims, operations, warming)
 
-    def _pairs(self, pages: int, operations: int) -> float:
+    def _pairs(self, pages: int, operations: int, warming: int) -> float:
         take, give = self.subject.take, self.subject.give
         requests = [self.subject.request(pages) for _ in range(operations)]
-        give(take(self.subject.request(pages)))
+        for _ in range(warming):
+            give(take(self.subject.request(pages)))
         with _quiet():
             start = self.clock()
             for request in requests:
@@ -170,27 +175,29 @@ class Bench:
             taken_ns = self.clock() - start
         return taken_ns / NS_PER_US / operations
 
-    def _evictions(self, victims: int, operations: int) -> float:
+    def _evictions(self, victims: int, operations: int, warming: int) -> float:
         subject, taken_ns = self.subject, 0
-        for _ in range(operations):
+        for number in range(warming + operations):
             request = subject.request(victims)
             with _quiet():
                 start = self.clock()
                 taken = subject.reserve(request)
-                taken_ns += self.clock() - start
+                taken_ns += (self.clock() - start) * (number >= warming)
             if taken is None:
                 raise WrongAnswerError(f"a reservation of {victims} pages was refused, expected it to evict")
             subject.give(taken)
             subject.restore(victims)
         return taken_ns / NS_PER_US / operations
 
-    def _reserves_with_room(self, operations: int) -> float:
+    def _reserves_with_room(self, operations: int, warming: int) -> float:
+        """Of the room, a part is taken to warm up, the rest is timed."""
         subject = self.subject
+        operations -= warming
         opened = subject.reserve(subject.request(ROOM_PAGES, keep=False))
         subject.give(opened)
         before = subject.cached_entries()
+        taken: list[Any] = [subject.reserve(subject.request(1, keep=False)) for _ in range(warming)]
         requests = [subject.request(1, keep=False) for _ in range(operations)]
-        taken: list[Any] = []
         with _quiet():
             start = self.clock()
             for request in requests:
@@ -202,10 +209,10 @@ class Bench:
         self.subject.fill(ROOM_PAGES)
         return taken_ns / NS_PER_US / operations
 
-    def _refusals(self, entries: int, operations: int) -> float:
-        subject, taken_ns = self.subject, 0
+    def _refusals(self, entries: int, operations: int, warming: int) -> float:
+        subject = self.subject
         request = subject.request(entries + 1)
-        answers: list[Any] = []
+        answers: list[Any] = [subject.reserve(request) for _ in range(warming)]
         with _quiet():
             start = self.clock()
             for _ in range(operations):

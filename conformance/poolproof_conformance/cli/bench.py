@@ -59,9 +59,7 @@ def _file_option(name: str, text: str) -> Callable[[Command], Command]:
 )
 @click.option("--sizes", metavar="N,N,...", help="Sizes in place of each work's own.")
 @click.option("--runs", type=click.IntRange(1), help=f"Runs of each cell. [default: {RUNS}; {QUICK_RUNS} with --quick]")
-@click.option(
-    "--quick", is_flag=True, help="Fewer sizes, runs and subjects: two minutes instead of a quarter of an hour."
-)
+@click.option("--quick", is_flag=True, help="Fewer sizes, runs and subjects: a minute instead of a quarter of an hour.")
 @click.option("--gpu", is_flag=True, help="Measure the GPU kernels too.")
 @click.option(
     "--from", "read_path", type=click.Path(path_type=Path), metavar="FILE", help="Measure nothing: read --json's FILE."

@@ -19,6 +19,7 @@ from poolproof_conformance.cli.terminal import (
     say,
     write_json,
 )
+from poolproof_conformance.target_names import BUNDLED_TARGETS
 from poolproof_conformance.targets import KNOWN_RELEASES
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ CASE_WIDTH = 20
 
 
 @click.command(
-    epilog="Exit codes: 0 the reference, the agreements and the seed's figures hold; 1 one does not; 2 unknown. "
+    epilog="Exit codes: 0 our pools, the agreements and the seed's figures hold; 1 one does not; 2 unknown. "
     "What a released engine violates is reported and does not count; one that could not be judged is unknown."
 )
-@click.option("--traces", type=click.IntRange(min=1), default=10_000, show_default=True, help="On the reference.")
+@click.option("--traces", type=click.IntRange(min=1), default=10_000, show_default=True, help="On each of our pools.")
 @click.option(
     "--release-traces", type=click.IntRange(min=1), default=200, show_default=True, help="On each release and mode."
 )
@@ -46,7 +47,7 @@ CASE_WIDTH = 20
 def check(
     traces: int, release_traces: int, releases: tuple[str, ...], seed: int, folder: Path, json_path: Path | None
 ) -> int:
-    """Hold the bundled reference and released engines against the model.
+    """Hold the bundled pools, reference and fast, and released engines against the model.
 
     Prints the seed's table, the agreements, and for each target what it violates, with a minimal trace.
 
@@ -92,28 +93,28 @@ def _run(plan: Plan, second: SecondCore) -> CheckReport:
     say()
     agreements = second.agreements()
     _tell_agreements(agreements)
-    reference = _reference(plan, second)
-    return report_of(table, agreements, reference, releases)
+    ours = [_bundled(name, plan, second) for name in BUNDLED_TARGETS]
+    return report_of(table, agreements, ours, releases)
 
 
-def _reference(plan: Plan, second: SecondCore) -> ConformanceRow:
+def _bundled(name: str, plan: Plan, second: SecondCore) -> ConformanceRow:
     """The chunks as one row; what a rule was never asked in any chunk is told."""
     from poolproof_conformance.report import merged
 
     campaigns = []
-    with progress("reference", plan.reference_traces) as told:
+    with progress(name, plan.traces) as told:
         for _ in plan.chunks():
-            campaigns.append(second.reference())
+            campaigns.append(second.campaign())
             told(sum(campaign.row.traces for campaign in campaigns))
     row = merged([campaign.row for campaign in campaigns])
     silent = set.intersection(*(set(campaign.not_exercised) for campaign in campaigns))
     whole = campaigns[0].__class__(
-        title="reference",
+        title=name,
         row=row,
         failures=tuple(failure for campaign in campaigns for failure in campaign.failures),
         doubts={reason: count for campaign in campaigns for reason, count in campaign.doubts.items()},
         unbuilt=sum(campaign.unbuilt for campaign in campaigns),
-        not_exercised=tuple(name for name in campaigns[0].not_exercised if name in silent),
+        not_exercised=tuple(rule for rule in campaigns[0].not_exercised if rule in silent),
     )
     _tell_campaign(whole)
     return row

@@ -41,7 +41,8 @@ def conform(
 ) -> int:
     """Run random histories on TARGET, judge every step, shrink what fails and write it as traces.
 
-    TARGET is reference, a release such as sglang==0.5.23, or a path to an adapter of your own.
+    TARGET is reference, fast (or fast:interpreter, fast:cuda), a release such as sglang==0.5.23, or a path to an
+    adapter of your own.
 
     \b
     Examples:

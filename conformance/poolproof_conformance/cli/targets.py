@@ -6,6 +6,7 @@ import click
 
 from poolproof_conformance.cli.terminal import json_option, note, say, write_json
 from poolproof_conformance.errors import TargetNameError
+from poolproof_conformance.target_names import BUNDLED_TARGETS
 from poolproof_conformance.targets import KNOWN_RELEASES, MEASURED_RELEASES, install_release, installed_root
 
 
@@ -18,8 +19,7 @@ def targets() -> None:
 @json_option
 def list_targets(json_path: Path | None) -> int:
     """Show the targets and whether they are there."""
-    rows = [{"target": "reference", "state": "bundled", "folder": None}]
-    rows.append({"target": "fast", "state": "not there yet", "folder": None})
+    rows = [{"target": name, "state": "bundled", "folder": None} for name in BUNDLED_TARGETS]
     for name in (*KNOWN_RELEASES, *MEASURED_RELEASES):
         root = installed_root(name)
         state = "installed" if root else "not installed"
