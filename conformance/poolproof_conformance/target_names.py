@@ -83,10 +83,11 @@ def resolve_target(name: str, tree_core: TreeCore = "rust", mode: Mode = "eager"
 def _fast_variant(name: str) -> FastVariant:
     """The variant that a name such as fast:interpreter means; what it needs must be there."""
     wanted = name.partition(":")[2] or "cpu"
-    variant = next((known for known in get_args(FastVariant) if known == wanted), None)
+    variants: tuple[FastVariant, ...] = get_args(FastVariant)
+    variant = next((known for known in variants if known == wanted), None)
     if variant is None:
-        known = ", ".join(f"fast:{known}" for known in get_args(FastVariant))
-        raise TargetNameError(f"{name}: no such variant of the fast pool; there are fast, {known}", "use fast")
+        there = ", ".join(f"fast:{known}" for known in variants)
+        raise TargetNameError(f"{name}: no such variant of the fast pool; there are fast, {there}", "use fast")
     needed = ["torch"] if variant == "cpu" else ["torch", "triton"]
     if missing := [package for package in needed if find_spec(package) is None]:
         raise TargetNotInstalledError(f"{name} needs {' and '.join(missing)}", "pip install 'poolproof[fast]'")

@@ -1,7 +1,7 @@
 """What the fast pool answers to a demand."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from poolproof_fast.pages import Ids
 from poolproof_spec.outcome import Blocked, Impossible
@@ -34,19 +34,21 @@ class Grant:
 class Refusal:
     """The demand was not met and nothing was evicted; false."""
 
-    __slots__ = ("_reason",)
+    __slots__ = ("_later", "_reason")
 
-    def __init__(self, reason: Reason | Callable[[], Reason]) -> None:
-        self._reason = reason
+    def __init__(self, reason: Reason, later: tuple[Callable[..., Reason], tuple[Any, ...]] | None = None) -> None:
+        self._reason, self._later = reason, later
 
     @property
     def reason(self) -> Reason:
         """Why [P4]: the bound that can never be met, or the fewest things that block.
 
-        None only for what does not evict (insert): there evicting would have done.
+        None only for what does not evict (insert): there evicting would have done. Put into words when first asked
+        for, from the numbers of the moment of refusal.
         """
-        if callable(self._reason):
-            self._reason = self._reason()
+        if self._later is not None:
+            function, arguments = self._later
+            self._reason, self._later = function(*arguments), None
         return self._reason
 
     def __bool__(self) -> Literal[False]:

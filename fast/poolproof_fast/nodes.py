@@ -1,4 +1,4 @@
-"""The nodes of the prefix tree and their pages as structures of arrays: plain columns that grow by doubling.
+"""The nodes of the prefix tree as a structure of arrays: plain columns that grow by doubling.
 
 Every column is an `array.array` for scalar access with a NumPy view over the same memory for bulk work. Growing
 replaces both, so nobody may keep a column across a call that can allocate.
@@ -61,7 +61,7 @@ class Nodes:
     parent: Column
     """Slot of the node above; of a free slot, the next free one."""
     start: Column
-    """Where its run in `PageRuns` begins."""
+    """Where its run in the page columns begins (see `PageRuns`)."""
     length: Column
     """Pages of its own."""
     depth: Column
@@ -146,65 +146,3 @@ class Nodes:
         self.parent_view[slots[:-1]] = slots[1:]
         self.parent[int(slots[-1])] = self.first_free
         self.first_free = int(slots[0])
-
-
-class PageRuns:
-    """Key and id of every cached page, in two columns; the pages of a node are one run, so that a split moves nothing.
-
-    Runs of evicted nodes are garbage. When the columns are full they are rewritten without it, and made larger only
-    where less than a third would be free then: between two rewritings at least a third of the capacity was appended,
-    so rewriting is O(1) a page in the long run, and never happens in an eviction.
-    """
-
-    def __init__(self, nodes: Nodes, capacity: int) -> None:
-        self.nodes = nodes
-        self.used = 0
-        self.garbage = 0
-        """Pages among the `used` that no node has any more."""
-        self.keys: Column = array("q")
-        self.ids: Column = array("i")
-        self._resize(max(1, capacity))
-
-    def _resize(self, capacity: int) -> None:
-        self.keys, self.ids = grown(self.keys, capacity), grown(self.ids, capacity)
-        self.keys_view: Int64s = np.frombuffer(self.keys, dtype=np.int64)
-        self.ids_view: Int32s = np.frombuffer(self.ids, dtype=np.int32)
-
-    def append(self, keys: Column, ids: Int32s) -> int:
-        """Store a run of pages; its start."""
-        count = len(ids)
-        if self.used + count > len(self.keys):
-            self._rewrite(count)
-        start = self.used
-        self.used += count
-        if count == 1:
-            self.keys[start] = keys[0]
-            self.ids[start] = int(ids[0])
-        else:
-            self.keys_view[start : self.used] = np.frombuffer(keys, dtype=np.int64)
-            self.ids_view[start : self.used] = ids
-        return start
-
-    def _rewrite(self, room: int) -> None:
-        """Close up the live runs, and leave at least `room` free."""
-        nodes = self.nodes
-        slots = nodes.live_slots()
-        slots = slots[np.argsort(nodes.start_view[slots])]
-        starts, lengths = nodes.start_view[slots], nodes.length_view[slots]
-        self.used, self.garbage = self.used - self.garbage, 0
-        if len(starts) and self.used != int(starts[-1] + lengths[-1]):
-            indices = run_indices(starts, lengths)
-            self.keys_view[: self.used] = self.keys_view[indices]
-            self.ids_view[: self.used] = self.ids_view[indices]
-            nodes.start_view[slots] = np.cumsum(lengths) - lengths
-        needed = self.used + room
-        if 3 * needed > 2 * len(self.keys):
-            self._resize(2 * needed)
-
-    def shared(self, slot: int, key: Column, at: int) -> int:
-        """How many of a node's pages the key has from index `at` on; the first is known to be the same."""
-        start, count = self.nodes.start[slot], min(self.nodes.length[slot], len(key) - at)
-        if count == 1 or self.keys[start : start + count] == key[at : at + count]:
-            return count
-        other = np.frombuffer(key, dtype=np.int64)[at : at + count]
-        return int((self.keys_view[start : start + count] != other).argmax())

@@ -31,6 +31,7 @@ from poolproof_fast.self_check import SelfCheck
 from poolproof_fast.store import NO_IDS, Store
 from poolproof_spec.demand import token_pages
 from poolproof_spec.geometry import Geometry, Role
+from poolproof_spec.units import LARGEST_QUANTITY
 
 GivenIds = Sequence[int] | Ids
 
@@ -77,9 +78,12 @@ class FastPool:
 
     def alloc(self, tokens: int, *, may_wait: bool = True) -> Grant | Refusal:
         """`tokens` new tokens."""
-        check_size(tokens)
+        if not 0 <= tokens <= LARGEST_QUANTITY:
+            check_size(tokens)
         pages = tokens if self._page_tokens == 1 else token_pages(tokens, self._page_tokens)
-        return self.reserve(pages, pages, may_wait=may_wait)
+        if pages > self.reclaim.most_tokens and not self.queued:
+            return self.reclaim.impossible((pages, pages * self._has_swa, 0))
+        return self._reserve((pages, pages * self._has_swa, 0), may_wait, NO_IDS)
 
     def extend(self, prefix_lens: Sequence[int], seq_lens: Sequence[int], *, may_wait: bool = True) -> Grant | Refusal:
         """A prefill batch: request r grows from prefix_lens[r] to seq_lens[r] tokens."""

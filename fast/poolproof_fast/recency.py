@@ -17,7 +17,7 @@ class Recency:
     The upper part that a split cuts off is as recent as the lower and comes right behind it: it hangs behind it
     (`after`) and has the same position, until a touch gives it a slot of its own. What hangs behind a node is above
     it, so it outlives it, and a touch of the node touches it too: links that a touch made stale are known by their
-    unequal positions.
+    unequal positions. It has the same FULL locks too: whoever locks it alone touches it.
 
     A full log is rewritten without its invalid entries, and made larger where less than half would be free then, so
     that rewriting is O(1) a touch in the long run.
@@ -104,8 +104,7 @@ class Recency:
         if link:
             nodes.after[node] = 0
             self.chain_count -= 1
-            if nodes.position[link] == nodes.position[node]:
-                self.log[nodes.position[node]] = link
+            self.log[nodes.position[node]] = link  # an invalid entry where the link was stale
         nodes.position[node] = -1
 
     def remove_all(self, nodes: Int32s) -> None:

@@ -41,14 +41,14 @@ class Reclaim:
     def reserve(self, needed: Needed, may_wait: bool, recovered: Ids = NO_IDS) -> Grant | Refusal:
         """Pages for a request; `recovered` are ids among whose pages those of SWA are to be had again."""
         if needed[2] > self.most_states or (needed[0] > self.most_tokens and needed[0] == needed[1]):
-            return self._impossible(needed)
+            return self.impossible(needed)
         if self.store.fits_as_it_lies(needed):
             return self._take(needed, recovered, HELD)
         return self._reserve_under_pressure(needed, may_wait, recovered)
 
     def _reserve_under_pressure(self, needed: Needed, may_wait: bool, recovered: Ids) -> Grant | Refusal:
         if not self._could_ever_fit(needed):
-            return self._impossible(needed)
+            return self.impossible(needed)
         victims = self.planner.plan(self.question(needed, may_wait))
         if victims is None:
             return self._blocked(needed, may_wait)
@@ -67,7 +67,7 @@ class Reclaim:
     def refuse(self, needed: Needed, may_wait: bool) -> Refusal:
         """Why a demand cannot be met; no reason where evicting entries would do."""
         possible = self._could_ever_fit(needed)
-        return self._blocked(needed, may_wait) if possible else self._impossible(needed)
+        return self._blocked(needed, may_wait) if possible else self.impossible(needed)
 
     def _could_ever_fit(self, needed: Needed) -> bool:
         """Whether it fits beside what requests hold: every cached entry freed, gates open, events fired."""
@@ -84,16 +84,11 @@ class Reclaim:
         free_ids = store.tokens.top, store.states.top
         return Refusal(self.blockers.blocked_by(needed, free_ids, store.gate_open, may_wait))
 
-    def _impossible(self, needed: Needed) -> Refusal:
-        """The reason is put into words when it is asked for; the numbers are those of now."""
-        store, cached = self.store, tuple(self.cache.cached)
+    def impossible(self, needed: Needed) -> Refusal:
+        """The demand can never fit beside what requests hold now. Cheap: the reason is worked out when asked for."""
+        store, cache = self.store, self.cache
         live = [member.live for member in store.members]
-
-        def reason() -> Impossible | None:
-            held = [pages - cached[role] for pages, role in zip(live, store.role_of, strict=True)]
-            return failing_bound(store.rule, needed, held, (store.tokens.size, store.states.size))
-
-        return Refusal(reason)
+        return Refusal(None, (bound_of, (store, needed, live, cache.cached[:])))
 
     def evict(self, victims: Victims) -> None:
         """Take the steps: nodes and flags in the cache, pages and ids in the store."""
@@ -138,6 +133,12 @@ class Reclaim:
             if len(given[role]):
                 store.bind(index, given[role], windows[index])
         return Grant(ids, swa_ids, state_ids)
+
+
+def bound_of(store: Store, needed: Needed, live: list[int], cached: list[int]) -> Impossible | None:
+    """The bound that failed when members had so many live pages, so many of them cached."""
+    held = [pages - cached[role] for pages, role in zip(live, store.role_of, strict=True)]
+    return failing_bound(store.rule, needed, held, (store.tokens.size, store.states.size))
 
 
 def largest(holds: Callable[[int], bool]) -> int:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from poolproof_fast.nodes import ROOT, SCALAR_BELOW, Column, Int32s, Nodes, PageRuns, run_indices
+from poolproof_fast.nodes import ROOT, SCALAR_BELOW, Column, Int32s, Nodes, run_indices
+from poolproof_fast.page_runs import PageRuns
 from poolproof_fast.recency import Recency
 
 

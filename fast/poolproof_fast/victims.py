@@ -21,9 +21,9 @@ class Victims:
         """Rows: kind, node, full, swa, state, parent; a column for each step."""
 
     @staticmethod
-    def of_rows(rows: Sequence[tuple[int, int, int, int, int, int]]) -> "Victims":
-        """A few steps, each as (kind, node, full, swa, state, parent)."""
-        return Victims(np.array(rows, dtype=np.int64).reshape(-1, 6).T)
+    def of_values(values: Sequence[int]) -> "Victims":
+        """A few steps: the kind, node, full, swa, state and parent of one after the other."""
+        return Victims(np.array(values, dtype=np.int64).reshape(-1, 6).T)
 
     @staticmethod
     def concatenate(portions: Sequence["Victims"]) -> "Victims":

@@ -48,12 +48,12 @@ class Walk:
 
     def _few_leaves(self, count: int) -> Victims:
         nodes = self._nodes
-        rows: list[tuple[int, int, int, int, int, int]] = []
-        while len(rows) < count and (node := self._next_leaf()):
+        values: list[int] = []
+        while len(values) < 6 * count and (node := self._next_leaf()):
             length = nodes.length[node]
             swa, state = length * nodes.has_swa[node], int(nodes.state_id[node] > 0)
-            rows.append((LEAF, node, length, swa, state, nodes.parent[node]))
-        return Victims.of_rows(rows)
+            values += (LEAF, node, length, swa, state, nodes.parent[node])
+        return Victims.of_values(values)
 
     def _next_leaf(self) -> int:
         """The next node without FULL locks, 0 at the end."""
@@ -68,8 +68,7 @@ class Walk:
             if self._nodes.position[node] == cursor and not self._nodes.full_locks[node]:
                 self._cursor = cursor + 1
                 if self._nodes.after[node]:
-                    full_locks = self._nodes.full_locks
-                    self._pending = np.array([n for n in recency.behind(node) if not full_locks[n]], dtype=np.int32)
+                    self._pending = np.array(list(recency.behind(node)), dtype=np.int32)
                 return node
         self._cursor = cursor
         found = self._scan(1)
@@ -91,16 +90,14 @@ class Walk:
 
     def _scan(self, count: int) -> Int32s:
         """The pending leaves and more, at least `count` in all where there are so many; scans grow while they fail."""
-        recency, nodes = self._recency, self._nodes
+        recency = self._recency
         if self._cursor == recency.first:
             self._cursor = recency.advance()
         found, size, step = [self._pending], len(self._pending), max(count, SMALLEST_SCAN)
         while size < count and self._cursor < recency.used:
             end = min(recency.used, self._cursor + step)
-            portion = recency.log_view[self._cursor : end][recency.unlocked(self._cursor, end)]
-            if recency.chain_count:
-                portion = recency.with_hanging(portion)
-                portion = portion[nodes.full_locks_view[portion] == 0]
+            heads = recency.log_view[self._cursor : end][recency.unlocked(self._cursor, end)]
+            portion = recency.with_hanging(heads)
             found.append(portion)
             size += len(portion)
             self._cursor, step = end, 2 * step

@@ -58,6 +58,10 @@ class Bounds(NamedTuple):
     least_start: int
     least_end: int
     greatest_end: int
+    below_count: int
+    """Movable pages below the least start."""
+    beyond_count: int
+    """Movable pages from the greatest end on."""
 
 
 class Steps(NamedTuple):
@@ -88,13 +92,12 @@ def least_byte_windows(
     two members is the lower one's.
     """
     occupancies = occupancies_of(geometry, needs)
-    bounds = bounds_of(occupancies, geometry.total_bytes)
+    bounds = bounds_of(occupancies, movable, geometry.total_bytes)
     if bounds is None:
         return None
     budget = SPARE_PAGES * max(member.page_bytes for member in geometry.members) + sum(
-        need.page_bytes * (count_in(pages, 0, bound.least_start) + count_in(pages, bound.greatest_end, len(pages)))
-        for need, pages, bound in zip(occupancies, movable, bounds, strict=True)
-        if not is_empty(need)
+        member.page_bytes * (bound.below_count + bound.beyond_count)
+        for member, bound in zip(geometry.members, bounds, strict=True)
     )
     while True:
         choices = choices_within(budget, geometry.total_bytes, occupancies, movable, bounds)
@@ -102,7 +105,7 @@ def least_byte_windows(
             windows = widen(occupancies, chosen(occupancies, choices))
             return [None if window is None else (window.start, window.end) for window in windows]
         assert budget <= geometry.total_bytes, "windows exist, and cost at most all bytes of the arena"
-        budget *= BUDGET_GROWTH
+        budget = BUDGET_GROWTH * (budget + 1)
 
 
 def occupancies_of(geometry: Geometry, needs: Sequence[Need]) -> list[Occupancy]:
@@ -123,21 +126,23 @@ def occupancies_of(geometry: Geometry, needs: Sequence[Need]) -> list[Occupancy]
     ]
 
 
-def bounds_of(needs: Sequence[Occupancy], total_bytes: int) -> list[Bounds] | None:
+def bounds_of(needs: Sequence[Occupancy], movable: Sequence[PageMap], total_bytes: int) -> list[Bounds] | None:
     """Least starts and ends from the sweep, greatest ends from its mirror image. None where nothing fits."""
     least = sweep(needs)
     if not least.fits:
         return None
     bounds = []
     limit = total_bytes
-    for need, window in reversed(list(zip(needs, least.windows, strict=True))):
+    for need, pages, window in reversed(list(zip(needs, movable, least.windows, strict=True))):
+        if is_empty(need):
+            bounds.append(Bounds(0, 0, 0, 0, 0))
+            limit = min(limit, need.page_count * need.page_bytes) if need.anchored_down else limit
+            continue
         end = min(need.page_count, limit // need.page_bytes)
-        bounds.append(Bounds(window.start, window.end, end))
-        if not is_empty(need):
-            start = end - need.pinned_count - need.loose_count
-            limit = (min(start, need.pinned_start) if need.pinned_count else start) * need.page_bytes
-        elif need.anchored_down:
-            limit = min(limit, need.page_count * need.page_bytes)
+        below, beyond = count_in(pages, 0, window.start), count_in(pages, end, len(pages))
+        bounds.append(Bounds(window.start, window.end, end, below, beyond))
+        start = end - need.pinned_count - need.loose_count
+        limit = (min(start, need.pinned_start) if need.pinned_count else start) * need.page_bytes
     return bounds[::-1]
 
 
@@ -177,7 +182,7 @@ def _choices(budget: int, need: Occupancy, pages: PageMap, bound: Bounds, above:
     ends, costs = ends[first:], above.costs[first:]
     if not len(ends):
         return Choices(ends, costs)
-    beyond = count_in(pages, int(ends[-1]), len(pages))
+    beyond = bound.beyond_count + count_in(pages, int(ends[-1]), bound.greatest_end)
     # One page more than the budget pays for: what lies further inside need not be counted.
     counted = highest(pages, budget // need.page_bytes - beyond + 1, int(ends[0]), int(ends[-1]))
     costs = costs + need.page_bytes * (beyond + len(counted) - np.searchsorted(counted, ends))
@@ -193,11 +198,11 @@ def _steps(budget: int, need: Occupancy, pages: PageMap, bound: Bounds, choices:
     starts = choices.ends - (need.pinned_count + need.loose_count)
     if need.pinned_count:
         starts = np.minimum(starts, need.pinned_start)
-    beyond = count_in(pages, 0, bound.least_start)
-    counted = lowest(pages, budget // need.page_bytes - beyond + 1, bound.least_start, int(starts[-1]))
+    below = bound.below_count
+    counted = lowest(pages, budget // need.page_bytes - below + 1, bound.least_start, int(starts[-1]))
     limits = np.concatenate((starts, counted))
     limits.sort(kind="stable")
-    costs = least[np.searchsorted(starts, limits)] + need.page_bytes * (beyond + np.searchsorted(counted, limits))
+    costs = least[np.searchsorted(starts, limits)] + need.page_bytes * (below + np.searchsorted(counted, limits))
     kept = costs <= budget
     kept[:-1] &= costs[:-1] < costs[1:]
     return Steps(limits[kept] * need.page_bytes, costs[kept])

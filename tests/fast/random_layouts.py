@@ -50,8 +50,12 @@ def page_map(member: Member, pages: frozenset[int]) -> PageMap:
 
 
 def random_layout(rng: Random, arena: int, *, pins: float = 0.25) -> Layout:
-    """1 to 5 members; each holds pages in a zone of its own, and the zones lie in chain order."""
-    count = rng.randint(1, 5)
+    """1 to 5 members; each holds pages in a zone of its own, and the zones lie in chain order.
+
+    In some a float between two others is asked for pages, so that it can be had by moving those below or those above.
+    """
+    squeezes = rng.random() < 0.5
+    count = rng.randint(3 if squeezes else 1, 5)
     equal = rng.choice((0, 0, 1, 2))
     borders = sorted(rng.randint(0, arena) for _ in range(count - 1))
     members, live, pinned = [], [], []
@@ -71,18 +75,22 @@ def random_layout(rng: Random, arena: int, *, pins: float = 0.25) -> Layout:
                 anchored=rng.random() < 0.2,
             )
         )
-        density = rng.choice((0, 0.3, 0.5, 0.6, 0.7, 0.8, 1))
+        density = rng.choice((0.5, 0.6, 0.7, 0.8) if squeezes else (0, 0.3, 0.5, 0.7, 1))
         zone = range(max(first_page, -(-low // size)), min(page_count, high // size))
         pages = frozenset(PageId(page) for page in zone if rng.random() < density)
         stuck = rng.choice((0, 0.1, 0.5)) if rng.random() < pins else 0
         pinned.append(frozenset(page for page in pages if rng.random() < stuck))
         live.append(pages - pinned[-1])
     geometry = Geometry(total_bytes=ByteCount(arena), page_tokens=1, window_tokens=0, members=tuple(members))
-    return Layout(geometry, tuple(live), tuple(pinned), random_demand(rng, geometry, live, pinned))
+    return Layout(geometry, tuple(live), tuple(pinned), random_demand(rng, geometry, live, pinned, squeezes))
 
 
 def random_demand(
-    rng: Random, geometry: Geometry, live: list[frozenset[PageId]], pinned: list[frozenset[PageId]]
+    rng: Random,
+    geometry: Geometry,
+    live: list[frozenset[PageId]],
+    pinned: list[frozenset[PageId]],
+    floats_only: bool,
 ) -> tuple[int, ...]:
     """Pages worth some share of the free bytes, often nearly all, so that much must move or it does not fit."""
     held = sum(
@@ -91,7 +99,8 @@ def random_demand(
     )
     budget = (geometry.total_bytes - held) * rng.choice((0.2, 0.6, 0.8, 0.9))
     demanded = [0] * len(geometry.members)
-    asking = rng.sample(range(len(demanded)), rng.randint(1, len(demanded)))
+    able = range(1, len(demanded) - 1) if floats_only else range(len(demanded))
+    asking = rng.sample(able, rng.randint(1, len(able)))
     while True:
         index = rng.choice(asking)
         budget -= geometry.members[index].page_bytes

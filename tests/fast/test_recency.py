@@ -54,8 +54,9 @@ class Forest:
             del self.parent[node]
 
     def set_locks(self) -> None:
-        """Lock one node or none, and with it what is above it."""
+        """Lock one node or none, and with it what is above it; what is locked is touched."""
         locked = self.path_to(self.any_node()) if self.random.random() < 0.6 else []
+        self.touch(locked)
         for node in self.order:
             was, self.nodes.full_locks[node] = self.nodes.full_locks[node], int(node in locked)
             if was and node not in locked:
@@ -68,8 +69,7 @@ class Forest:
         if unlocked:
             assert self.recency.log[first] == unlocked[0]
         heads = self.recency.log_view[: self.recency.used][self.recency.unlocked(0, self.recency.used)]
-        found = self.recency.with_hanging(heads)
-        assert found[self.nodes.full_locks_view[found] == 0].tolist() == unlocked
+        assert self.recency.with_hanging(heads).tolist() == unlocked
         ticks = [self.nodes.last_use[node] for node in self.order]
         assert ticks == sorted(ticks)
 

@@ -13,6 +13,7 @@ from poolproof_conformance.conform import draw_histories
 from poolproof_conformance.fast_adapter import FastAdapter
 from poolproof_conformance.generator import History
 from poolproof_conformance.reference_adapter import ReferenceAdapter
+from poolproof_conformance.run import applies
 from poolproof_reference.reserve import victims
 from poolproof_spec.demand import Demand, demand_of
 from poolproof_spec.fits import fits
@@ -149,6 +150,8 @@ class Lockstep:
         """Both, operation by operation; once they have parted, the fast one alone against its own states."""
         before = self.fast.observe()
         for operation in self.operations:
+            if not applies(before, operation, self.fast.describe()):
+                continue
             outcome = self.fast.apply(operation)
             check_own_state(before, operation, outcome)
             now = self.fast.observe()

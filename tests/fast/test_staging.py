@@ -62,6 +62,15 @@ def test_the_oldest_mark_is_waited_for_first_and_no_more_than_needed() -> None:
     assert staging.wait_count == 2
 
 
+def test_parts_that_share_one_word_are_not_in_use_at_once() -> None:
+    staging = Staging(3, CPU)
+    first, second = deliver(staging, 1), deliver(staging, 2)
+    deliver(staging, 1)
+    assert (staging.wait_count, first.passed, second.passed) == (1, True, False)
+    deliver(staging, 1)
+    assert (staging.wait_count, second.passed) == (2, True)
+
+
 def test_what_wraps_early_keeps_clear_of_the_tail() -> None:
     staging = Staging(10, CPU)
     first, second = deliver(staging, 3), deliver(staging, 4)

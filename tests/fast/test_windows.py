@@ -77,15 +77,15 @@ def test_no_windows_cost_less(spare: int, chunk: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(windows, "SPARE_PAGES", spare)
     monkeypatch.setattr(scan, "FIRST_CHUNK_PAGES", chunk)
     rng = Random(7 + spare)
-    costs = [check(random_layout(rng, rng.randint(5, 13))) for _ in range(2000)]
-    assert 500 < sum(cost is None for cost in costs) < 1500
+    costs = [check(random_layout(rng, rng.randint(5, 13))) for _ in range(1500)]
+    assert 0.1 < sum(cost is None for cost in costs) / len(costs) < 0.6
     assert sum(cost is not None and cost > 0 for cost in costs) > 150
 
 
 def test_no_windows_cost_less_in_larger_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "SPARE_PAGES", 1)
     rng = Random(3)
-    costs = [check(random_layout(rng, 24, pins=0.1)) for _ in range(120)]
+    costs = [check(random_layout(rng, 26, pins=0.1)) for _ in range(150)]
     assert sum(cost is not None and cost > 3 for cost in costs) > 15
 
 

@@ -18,7 +18,8 @@ Written by `poolproof bench --markdown`, figures from [performance.json](perform
 `poolproof bench` measures the fast pool and released engines side by side: each in a process of its own, one at a
 time while the others idle, interleaved run by run (A B C A B C ...). A figure is the median over the runs, with the
 least and the most, of CPU time (user and system) an operation; garbage collection is off while the clock runs, and one
-thread each is all there is. Levels differ from machine to machine: compare ratios. Nothing is measured before the fast
+thread each is all there is; memory that a process frees stays with it, so that no subject pays for page faults of its
+temporary tensors. Levels differ from machine to machine: compare ratios. Nothing is measured before the fast
 pool has passed a run of random histories under the conformance rules.
 
 ## What is timed

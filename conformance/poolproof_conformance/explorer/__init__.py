@@ -1,0 +1,1 @@
+"""Every state of small configurations: breadth-first over all operations, judged at each transition."""
