@@ -8,6 +8,7 @@ RefusedError
     NoStatesError           a cached state where the chain has none, or a page holds several tokens
     GroupError              a group opened twice, or closed while none is open
     NotInFlightError        a flight that was fired already
+    AdoptError              pages to be cached below a prefix that is not cached (adoption.py)
 """
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from poolproof_fast.scan import FoundPages, PageMap, highest, lowest
+from poolproof_fast.scan import FoundPages, PageMap, extent_without, highest, lowest
 from poolproof_spec.geometry import Geometry, Kind
 
 Pages = NDArray[np.int32]
@@ -64,7 +64,7 @@ def batches(
             continue
         start, end = window
         below = lowest(movable[index], start, 0, start)
-        above = highest(movable[index], len(movable[index]), end, len(movable[index]))
+        above = lowest(movable[index], len(movable[index]), end, len(movable[index]))
         count = len(below) + len(above)
         if not count:
             continue
@@ -89,12 +89,11 @@ def destinations_for(count: int, kind: Kind, free: PageMap, start: int, end: int
 
 def _around(count: int, free: PageMap, start: int, end: int) -> FoundPages:
     """Holes of what stays, then the pages on both sides in turn; where nothing stays, from the middle of the window."""
-    taken: PageMap = np.bitwise_xor(free[start:end], np.uint8(1))
-    first, last = lowest(taken, 1, 0, end - start), highest(taken, 1, 0, end - start)
-    if not len(first):
+    stays = extent_without(free, start, end)
+    if stays is None:
         begin = min(max((start + end - count) // 2, start), end)
         return np.arange(begin, min(begin + count, end))
-    low, high = start + int(first[0]), start + int(last[0]) + 1
+    low, high = stays
     holes = lowest(free, count, low, high)
     rest = min(count - len(holes), low - start + end - high)
     below = min(max((rest + 1) // 2, rest - (end - high)), low - start)

@@ -19,7 +19,7 @@ import torch
 from poolproof_fast.demands import check_size, decode_demand, extend_demand, tail_demand
 from poolproof_fast.device_work import Kernels, device_work
 from poolproof_fast.errors import EmptyKeyError, GroupError, NoStatesError, NotInFlightError, UnknownIdError
-from poolproof_fast.events import Event, PlainEvent
+from poolproof_fast.events import CudaEvent, Event, PlainEvent
 from poolproof_fast.flights import Flight
 from poolproof_fast.grants import Grant, Refusal
 from poolproof_fast.hygiene import Mode
@@ -212,22 +212,29 @@ class FastPool:
         self._done()
         return grant
 
-    def adopt(self, key: Sequence[int], ids: GivenIds, *, swa_from: int = 0, state_id: int = 0) -> Ids:
+    def adopt(self, key: Sequence[int], ids: GivenIds, *, state_id: int = 0) -> Ids:
         """Cache a prefix with a request's own pages: no page is allocated, copied or evicted.
 
-        `ids` are the token ids of the last len(ids) pages of `key`; what is above them must be cached. Own pages from
-        `swa_from` on (pages from the root) have SWA pages. What is cached already is freed, or takes the place of a
-        tombstoned copy. Returns the token ids that were freed. Raises EmptyKeyError, UnknownIdError, DoubleFreeError,
-        NoStatesError, and AdoptError where the pages above are not cached.
+        `ids` are the token ids of the last len(ids) pages of `key`; what is above them must be cached. What is cached
+        already is freed, or takes the place of a tombstoned copy. Of the SWA pages those count that reach to the end
+        of the key without a gap; others are freed. Returns the token ids that were freed. Raises EmptyKeyError,
+        UnknownIdError, DoubleFreeError, NoStatesError, and AdoptError where the pages above are not cached.
         """
         self._check_key(key, state_id > 0)
-        own = _ids(ids)
-        self.store.tokens.check_held(own)
+        own, store = _ids(ids), self.store
+        store.tokens.check_held(own)
         states = _ids([state_id] if state_id else [])
-        self.store.states.check_held(states)
-        adopted = self.cache.adopt(key, own, swa_from, state_id)
-        self.store.tokens.owner_np[own] = CACHED
-        self.store.states.owner_np[states] = CACHED
+        store.states.check_held(states)
+        swa_from = len(own)
+        if self._swa:
+            bare = np.flatnonzero(self._swa[0].page_of_np[own] == 0)
+            swa_from = int(bare[-1]) + 1 if len(bare) else 0
+        adopted = self.cache.adopt(key, own, len(key) - len(own) + swa_from, state_id)
+        store.tokens.owner_np[own] = CACHED
+        store.states.owner_np[states] = CACHED
+        for member in self._swa:
+            above = own[:swa_from]
+            store.release(member.index, above[member.page_of_np[above] > 0])
         freed_states = _ids([adopted.duplicate_state] if adopted.duplicate_state else [])
         self._free(adopted.duplicates_full, freed_states)
         self._done()
@@ -274,9 +281,15 @@ class FastPool:
     def launch(self, event: Event | None = None, writes: GivenIds = NO_IDS, state_writes: GivenIds = NO_IDS) -> Flight:
         """A forward goes in flight: it reads every live page, and writes those of the ids given.
 
-        `event` fires when it ends; None: the caller says so with `fire`.
+        `event` fires when it ends. None: on a GPU, when all that the current stream has been given until now is done;
+        on a CPU, where a caller's work is done when it returns, whenever the pool has to wait, or `fire` says so.
         """
-        given = PlainEvent(on_wait=lambda: None) if event is None else event
+        if event is not None:
+            given = event
+        elif self.store.device.type == "cuda":
+            given = CudaEvent()
+        else:
+            given = PlainEvent(on_wait=lambda: None)
         return self.store.flights.launch(given, (_ids(writes).copy(), _ids(state_writes).copy()))
 
     def fire(self, flight: Flight) -> None:

@@ -14,6 +14,10 @@ FIRST_CHUNK_PAGES = 4096
 def lowest(pages: PageMap, count: int, start: int, end: int) -> FoundPages:
     """Up to `count` lowest pages of [start, end) that the map has, ascending."""
     truths, found, chunk = pages.view(np.bool_), [], max(FIRST_CHUNK_PAGES, count)
+    if count > 0 and start < end:
+        start += int(truths[start:end].argmax())  # stays where there is none
+        if not truths[start]:
+            return _joined([])
     while count > 0 and start < end:
         stop = min(start + chunk, end)
         new = np.flatnonzero(truths[start:stop])[:count]
@@ -35,6 +39,20 @@ def highest(pages: PageMap, count: int, start: int, end: int) -> FoundPages:
             count -= len(new)
         end, chunk = stop, 2 * chunk
     return _joined(found[::-1])
+
+
+def extent_without(pages: PageMap, start: int, end: int) -> tuple[int, int] | None:
+    """From the lowest to one past the highest page of [start, end) that the map lacks; None where it has all."""
+    if start >= end:
+        return None
+    truths, chunk, high = pages.view(np.bool_), FIRST_CHUNK_PAGES, end
+    low = start + int(truths[start:end].argmin())
+    if truths[low]:
+        return None
+    while truths[max(high - chunk, low) : high].all():
+        high, chunk = high - chunk, 2 * chunk
+    bottom = max(high - chunk, low)
+    return low, bottom + int(np.flatnonzero(~truths[bottom:high])[-1]) + 1
 
 
 def count_in(pages: PageMap, start: int, end: int) -> int:

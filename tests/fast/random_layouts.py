@@ -55,9 +55,11 @@ def random_layout(rng: Random, arena: int, *, pins: float = 0.25) -> Layout:
     In some a float between two others is asked for pages, so that it can be had by moving those below or those above.
     """
     squeezes = rng.random() < 0.5
-    count = rng.randint(3 if squeezes else 1, 5)
+    count = rng.randint(3, 4) if squeezes else rng.randint(1, 5)
     equal = rng.choice((0, 0, 1, 2))
     borders = sorted(rng.randint(0, arena) for _ in range(count - 1))
+    if squeezes:
+        borders = [arena * index // count + rng.randint(-1, 1) for index in range(1, count)]
     members, live, pinned = [], [], []
     for index, (low, high) in enumerate(zip((0, *borders), (*borders, arena), strict=True)):
         size = equal or rng.randint(1, 3)
@@ -75,7 +77,9 @@ def random_layout(rng: Random, arena: int, *, pins: float = 0.25) -> Layout:
                 anchored=rng.random() < 0.2,
             )
         )
-        density = rng.choice((0.5, 0.6, 0.7, 0.8) if squeezes else (0, 0.3, 0.5, 0.7, 1))
+        density = rng.choice((0.4, 0.6) if squeezes else (0, 0.3, 0.5, 0.7, 1))
+        if squeezes and kind == "float":
+            density = 1
         zone = range(max(first_page, -(-low // size)), min(page_count, high // size))
         pages = frozenset(PageId(page) for page in zone if rng.random() < density)
         stuck = rng.choice((0, 0.1, 0.5)) if rng.random() < pins else 0
@@ -97,7 +101,7 @@ def random_demand(
         member.page_bytes * (len(one) + len(other))
         for member, one, other in zip(geometry.members, live, pinned, strict=True)
     )
-    budget = (geometry.total_bytes - held) * rng.choice((0.2, 0.6, 0.8, 0.9))
+    budget = (geometry.total_bytes - held) * rng.choice((0.3, 0.5, 0.7) if floats_only else (0.2, 0.6, 0.8, 0.9))
     demanded = [0] * len(geometry.members)
     able = range(1, len(demanded) - 1) if floats_only else range(len(demanded))
     asking = rng.sample(able, rng.randint(1, len(able)))

@@ -215,7 +215,7 @@ class Engine:
             return
         state = request.state if self.has_states and self.rng.random() < 0.9 else 0
         key, own = as_key(request.key[:full]), ids_of(request.own[:count])
-        self.pool.adopt(key, own, swa_from=min(request.swa_from, full), state_id=state)
+        self.pool.adopt(key, own, state_id=state)
         self.count("adopt")
         del request.own[:count]
         request.prefix, request.swa_from = full, max(full, request.swa_from)

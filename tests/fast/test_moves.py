@@ -74,7 +74,7 @@ def plan_of(given: Layout, pairs: Pairs) -> list[Batch]:
 def test_batches_execute_and_move_no_page_that_may_stay(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "FIRST_CHUNK_PAGES", chunk)
     seen: Counter[str] = Counter()
-    for given, pairs in cases(2400, seed=chunk):
+    for given, pairs in cases(1600, seed=chunk):
         plan = plan_of(given, pairs)
         assert execution_problem(given, pairs, plan) is None, (given, pairs, plan)
         assert all(batch.sources.dtype == batch.destinations.dtype == np.int32 for batch in plan)
@@ -84,13 +84,13 @@ def test_batches_execute_and_move_no_page_that_may_stay(chunk: int, monkeypatch:
         seen["order matters"] += execution_problem(given, pairs, plan[::-1]) is not None
     assert seen["moving"] > 500
     assert seen["several members"] > 150
-    assert seen["down the chain"] > 30
-    assert seen["order matters"] > 30
+    assert seen["down the chain"] > 15
+    assert seen["order matters"] > 15
 
 
 def test_without_the_order_a_copy_lands_on_what_has_yet_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "_waits_for", lambda one, other: False)
-    problems = [execution_problem(given, pairs, plan_of(given, pairs)) for given, pairs in cases(800, seed=5)]
+    problems = [execution_problem(given, pairs, plan_of(given, pairs)) for given, pairs in cases(600, seed=5)]
     assert sum(problem is not None and "bytes in use" in problem for problem in problems) > 10
 
 

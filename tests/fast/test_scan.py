@@ -23,4 +23,7 @@ def test_scans_are_the_whole_look(chunk: int, monkeypatch: pytest.MonkeyPatch) -
         assert scan.highest(pages, count, start, end).tolist() == (found[-count:] if count > 0 else [])
         assert scan.count_in(pages, start, end) == len(found)
         assert scan.lowest(pages, 5, end + 1, start).tolist() == []
+        assert scan.extent_without(pages, end + 1, start) is None
         assert scan.count_in(pages, end + 1, start) == 0
+        lacking = [page for page in range(start, end) if not pages[page]]
+        assert scan.extent_without(pages, start, end) == ((lacking[0], lacking[-1] + 1) if lacking else None)

@@ -40,9 +40,10 @@ def least_cost(given: Layout) -> float:
                 return float("inf")
             closed = member.first_page * member.page_bytes if need.anchored_up else 0
             return cost_from(index + 1, max(position, closed))
+        live = given.live[index]
         return min(
             (
-                copied_bytes(given, tuple((start, end) if i == index else None for i in range(len(members))))
+                member.page_bytes * sum(not start <= page < end for page in live)
                 + cost_from(index + 1, end * member.page_bytes)
                 for start in range(-(-position // member.page_bytes), member.page_count)
                 for end in range(start, member.page_count + 1)
@@ -77,16 +78,16 @@ def test_no_windows_cost_less(spare: int, chunk: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(windows, "SPARE_PAGES", spare)
     monkeypatch.setattr(scan, "FIRST_CHUNK_PAGES", chunk)
     rng = Random(7 + spare)
-    costs = [check(random_layout(rng, rng.randint(5, 13))) for _ in range(1500)]
-    assert 0.1 < sum(cost is None for cost in costs) / len(costs) < 0.6
-    assert sum(cost is not None and cost > 0 for cost in costs) > 150
+    costs = [check(random_layout(rng, rng.randint(5, 13))) for _ in range(1000)]
+    assert 0.1 < sum(cost is None for cost in costs) / len(costs) < 0.5
+    assert sum(cost is not None and cost > 0 for cost in costs) > 100
 
 
 def test_no_windows_cost_less_in_larger_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "SPARE_PAGES", 1)
     rng = Random(3)
-    costs = [check(random_layout(rng, 26, pins=0.1)) for _ in range(150)]
-    assert sum(cost is not None and cost > 3 for cost in costs) > 15
+    costs = [check(random_layout(rng, 26, pins=0.1)) for _ in range(200)]
+    assert sum(cost is not None and cost > 3 for cost in costs) > 12
 
 
 def test_a_dearer_choice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,7 @@ def test_a_dearer_choice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda needs, choices: right(needs, [c._replace(costs=np.arange(len(c.ends))) for c in choices]),
     )
     rng = Random(7)
-    layouts = [random_layout(rng, 12) for _ in range(2000)]
+    layouts = [random_layout(rng, 26) for _ in range(100)]
     with pytest.raises(AssertionError):
         list(map(check, layouts))
 

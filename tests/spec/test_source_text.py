@@ -33,26 +33,26 @@ def cases(count: int, seed: int, *, pins: bool) -> list[tuple[Geometry, list[lis
 
 def test_the_text_is_the_sweep() -> None:
     fitting = 0
-    for geometry, occupancies in cases(1000, 1, pins=True):
+    for geometry, occupancies in cases(500, 1, pins=True):
         compiled = compile_sweep(geometry)
         for needs in occupancies:
             expected = sweep(needs)
             fitting += expected.fits
             assert compiled.decide(*arguments(needs)) is expected.fits, (compiled.source, needs)
             assert compiled.windows(*arguments(needs)) == flat(expected), (compiled.source, needs)
-    assert 0.2 < fitting / 12000 < 0.8
+    assert 0.2 < fitting / 6000 < 0.8
 
 
 def test_the_text_for_nothing_pinned_is_the_sweep() -> None:
     fitting = 0
-    for geometry, occupancies in cases(1000, 2, pins=False):
+    for geometry, occupancies in cases(500, 2, pins=False):
         compiled = compile_loose(geometry)
         for needs in occupancies:
             expected, loose = sweep(needs), [need.loose_count for need in needs]
             fitting += expected.fits
             assert compiled.decide(*loose) is expected.fits, (compiled.source, needs)
             assert compiled.windows(*loose) == flat(expected), (compiled.source, needs)
-    assert 0.2 < fitting / 12000 < 0.8
+    assert 0.2 < fitting / 6000 < 0.8
 
 
 class RoundsDown:
@@ -69,11 +69,10 @@ def test_the_text_is_that_of_the_rule_so_that_a_wrong_rule_is_noticed(monkeypatc
     right = sweep_module.sweep_member
     expected = [(g, needs, [flat(sweep(need)) for need in needs]) for g, needs in cases(60, 3, pins=True)]
     monkeypatch.setattr(sweep_module, "sweep_member", lambda need, at, on: right(need, at, RoundsDown(on)))  # type: ignore[arg-type]
-    differing = sum(
-        compile_sweep(geometry).windows(*arguments(need)) != found
-        for geometry, needs, outcomes in expected
-        for need, found in zip(needs, outcomes, strict=True)
-    )
+    differing = 0
+    for geometry, needs, outcomes in expected:
+        windows = compile_sweep(geometry).windows
+        differing += sum(windows(*arguments(need)) != found for need, found in zip(needs, outcomes, strict=True))
     assert differing > 50
 
 
@@ -111,7 +110,7 @@ def random_truth(rng: Random, on: Arithmetic, inputs: Sequence[Quantity], depth:
 def test_any_formula_reads_as_it_computes() -> None:
     """Formulas that no rule of ours has: the same draws build one on terms and one on ints."""
     truths = 0
-    for seed in range(1500):
+    for seed in range(800):
         terms = TermArithmetic()
         inputs = [terms.input(name) for name in "xyz"]
         quantity = random_quantity(Random(seed), terms, inputs, 4)
@@ -125,7 +124,7 @@ def test_any_formula_reads_as_it_computes() -> None:
             assert space["both"](*numbers) == (random_quantity(Random(seed), INTEGERS, numbers, 4), expected), lines
             assert space["decide"](*numbers) is expected, decision
             truths += expected
-    assert 0.3 < truths / 7500 < 0.7
+    assert 0.3 < truths / 4000 < 0.7
 
 
 def test_a_rule_that_branches_in_python_is_refused() -> None:

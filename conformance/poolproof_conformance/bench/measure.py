@@ -16,7 +16,7 @@ Told = Callable[[str], None]
 
 def cells_of(works: Iterable[Work], *, quick: bool, sizes: Sequence[int] = ()) -> list[Cell]:
     """All (work, size) that are to be measured; `sizes`, if given, in place of each work's own."""
-    return [(work.name, size) for work in works for size in (sizes or (work.quick_sizes if quick else work.sizes))]
+    return [(work.name, size) for work in works for size in sizes or (work.quick_sizes if quick else work.sizes)]
 
 
 def measure(

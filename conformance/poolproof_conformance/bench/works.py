@@ -54,7 +54,7 @@ WORKS: tuple[Work, ...] = (
     Work("reserve-room", "reserve 1 page, which is there", "cached entries", TABLE_SIZES, TABLE_SIZES[:3], ROOM_PAGES),
     Work("evict-1", "reserve 1 page, evicting 1 entry", "cached entries", TABLE_SIZES, TABLE_SIZES[:3], 30),
     Work("evict-1000", "reserve 1000 pages, evicting 1000", "cached entries", TABLE_SIZES, TABLE_SIZES[1:3], 1),
-    Work("evict-victims", "reserve, evicting of 100k entries", "victims", (1, 10, 100, 1_000, 10_000), (), 30),
+    Work("evict-victims", "reserve, evicting of 100k entries", "victims", (1, 10, 100, 1_000, 10_000), (1, 100), 30),
     Work("refuse", "refuse a demand that cannot be met", "cached entries", TABLE_SIZES, TABLE_SIZES[1:3], 200),
     Work("float-move", "move a float by 5 % of its pages", "pages of the float", TABLE_SIZES, TABLE_SIZES[:3], 1),
     Work("memory", "memory of a cached entry", "cached entries", (100_000,), (100_000,), 1),

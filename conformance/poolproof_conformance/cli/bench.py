@@ -125,7 +125,7 @@ def _measured(
     """Pass the gate, then measure. Raises what the two raise."""
     subjects = named_subjects(against, variants=not quick)
     works = [work_named(name) for name in only] or WORKS
-    cells = cells_of(works, quick=quick and not only, sizes=sizes)
+    cells = cells_of(works, quick=quick, sizes=sizes)
     measure_gpu = _gpu_measure() if gpu else None
     histories = QUICK_HISTORIES if quick else HISTORIES
     with progress("gate: conform fast", histories) as told:

@@ -11,6 +11,7 @@ from poolproof_conformance.cli.bench import bench
 from poolproof_conformance.cli.check import check
 from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
+from poolproof_conformance.cli.explore import explore
 from poolproof_conformance.cli.prove import prove
 from poolproof_conformance.cli.replay import replay
 from poolproof_conformance.cli.search import search
@@ -34,7 +35,7 @@ def cli() -> None:
     """
 
 
-for command in (bench, check, conform, replay, explain, prove, search, targets):
+for command in (bench, check, conform, replay, explain, explore, prove, search, targets):
     cli.add_command(command)
 
 

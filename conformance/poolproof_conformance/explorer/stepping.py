@@ -12,7 +12,7 @@ from poolproof_reference.joint_pool import JointPool
 from poolproof_spec.calls import is_good_call
 from poolproof_spec.geometry import Geometry
 from poolproof_spec.operation import AnyOperation
-from poolproof_spec.outcome import AnyOutcome, Crashed, Refused
+from poolproof_spec.outcome import AnyOutcome, Refused
 from poolproof_spec.state import PoolState
 from poolproof_spec.transition import Transition
 
@@ -63,27 +63,23 @@ class Stepper:
         pool = self._written(frozen)
         stamps = self._stamps(pool)
         try:
-            outcome: AnyOutcome = pool.apply(operation)
-        except RefusedError as error:
-            outcome = Refused(error=type(error).__name__, message=str(error))
-        except Exception as error:  # a wrong pool may also crash: no answer
-            return Stepped(None, {}, f"{type(error).__name__}: {error}")
-        for name, identifier in getattr(outcome, "pages", ()):
-            page = self.geometry.index_of(name), identifier
-            stamps[page] = len(self.stamp_of) + self.stamp_of.get(page, 0)
-            if identifier in pool.pool.page_of[page[0]]:
+            outcome = _answer(pool, operation)
+            for name, identifier in getattr(outcome, "pages", ()):
+                page = self.geometry.index_of(name), identifier
+                stamps[page] = len(self.stamp_of) + self.stamp_of.get(page, 0)
                 pool.pool.write(*page, stamps[page])
-        after = self._observed(pool, stamps)
+            after = self._observed(pool, stamps)
+        except Exception as error:  # a wrong pool may also crash: that is no answer
+            return Stepped(None, {}, f"{type(error).__name__}: {error}")
         transition = Transition(before, operation, outcome, after)
+        if isinstance(outcome, Refused) and transition.good_call and transition.demand is None:
+            return Stepped(None, {}, f"refused a well-formed call: {outcome.error}: {outcome.message}")
         return Stepped(freeze(pool), self._judged(transition))
 
     def _judged(self, transition: Transition) -> dict[str, str]:
         self.unseen = [rule for rule in self.unseen if not rule.witness(transition)]
         found = {rule.name: rule.check(transition) for rule in self.rules}
-        violated = {name: message for name, message in found.items() if message is not None}
-        if isinstance(transition.outcome, Crashed):
-            violated = {}
-        return violated
+        return {name: message for name, message in found.items() if message is not None}
 
     def _written(self, frozen: Frozen) -> JointPool:
         pool = thaw(self.policy.pool_class, self.geometry, frozen)
@@ -100,3 +96,10 @@ class Stepper:
         named = ((self.geometry.members[index].name, i, stamp) for (index, i), stamp in stamps.items())
         written = tuple(sorted(page for page in named if page[:2] in live))
         return replace(state, geometry=self.seen_geometry, written=written)
+
+
+def _answer(pool: JointPool, operation: AnyOperation) -> AnyOutcome:
+    try:
+        return pool.apply(operation)
+    except RefusedError as error:
+        return Refused(error=type(error).__name__, message=str(error))
