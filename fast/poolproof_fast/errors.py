@@ -7,6 +7,7 @@ RefusedError
     EmptyKeyError           a prefix of no pages
     NoStatesError           a cached state where the chain has none, or a page holds several tokens
     GroupError              a group opened twice, or closed while none is open
+    NotLockedError          a lock that was given back already
     NotInFlightError        a flight that was fired already
     AdoptError              pages to be cached below a prefix that is not cached (adoption.py)
 """
@@ -38,6 +39,10 @@ class NoStatesError(RefusedError):
 
 class GroupError(RefusedError):
     """A group opened twice, or closed while none is open."""
+
+
+class NotLockedError(RefusedError):
+    """A lock that was given back already."""
 
 
 class NotInFlightError(RefusedError):

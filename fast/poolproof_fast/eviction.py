@@ -32,7 +32,7 @@ def take_steps(tree: "Tree", victims: Victims) -> list[int]:
 
 def _take_few(tree: "Tree", victims: Victims) -> list[int]:
     freed, nodes = [0, 0, 0], tree.nodes
-    for kind, node, full, swa, state, _ in victims.table.T.tolist():
+    for kind, node, full, swa, state, _ in victims.rows():
         if kind == LEAF:
             tree.remove(node)
         else:
@@ -49,7 +49,7 @@ def freed_ids(tree: "Tree", victims: Victims) -> tuple[Int32s, Int32s, Int32s]:
     """(FULL ids, SWA ids, state ids) that the steps give up, in step order."""
     nodes, ids = tree.nodes, tree.pages.ids_view
     if len(victims) == 1:
-        _, node, full, swa, state, _ = victims.table[:, 0].tolist()
+        _, node, full, swa, state, _ = victims.rows()[0]
         run = ids[nodes.start[node] : nodes.start[node] + nodes.length[node]].copy()
         return run[:full], run[:swa], np.array([nodes.state_id[node]] if state else [], dtype=np.int32)
     starts = nodes.start_view[victims.node]

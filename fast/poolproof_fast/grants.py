@@ -7,6 +7,8 @@ from poolproof_fast.pages import Ids
 from poolproof_spec.outcome import Blocked, Impossible
 
 Reason = Impossible | Blocked | None
+Explain = Callable[[Any, Any], Reason]
+"""What was demanded, and the numbers of the moment, into words."""
 
 
 class Grant:
@@ -34,10 +36,12 @@ class Grant:
 class Refusal:
     """The demand was not met and nothing was evicted; false."""
 
-    __slots__ = ("_later", "_reason")
+    __slots__ = ("_explain", "_needed", "_reason", "_snapshot")
 
-    def __init__(self, reason: Reason, later: tuple[Callable[..., Reason], tuple[Any, ...]] | None = None) -> None:
-        self._reason, self._later = reason, later
+    def __init__(
+        self, reason: Reason = None, explain: Explain | None = None, needed: Any = None, snapshot: Any = None
+    ) -> None:
+        self._reason, self._explain, self._needed, self._snapshot = reason, explain, needed, snapshot
 
     @property
     def reason(self) -> Reason:
@@ -46,9 +50,8 @@ class Refusal:
         None only for what does not evict (insert): there evicting would have done. Put into words when first asked
         for, from the numbers of the moment of refusal.
         """
-        if self._later is not None:
-            function, arguments = self._later
-            self._reason, self._later = function(*arguments), None
+        if self._explain is not None:
+            self._reason, self._explain = self._explain(self._needed, self._snapshot), None
         return self._reason
 
     def __bool__(self) -> Literal[False]:

@@ -78,6 +78,16 @@ class IdSpace:
         if not once.all():
             raise DoubleFreeError(f"{self.name} id {int(ids[~once][0])} is given twice in one call; free each id once")
 
+    def check_known(self, ids: Ids) -> None:
+        """Each id is somebody's. Raises UnknownIdError."""
+        if not len(ids):
+            return
+        if int(ids.min()) < 1 or int(ids.max()) >= len(self.owner):
+            raise UnknownIdError(self._unknown(int(ids[(ids < 1) | (ids >= len(self.owner))][0])))
+        free = self.owner_np[ids] == FREE
+        if free.any():
+            raise UnknownIdError(self._unknown(int(ids[free][0])))
+
     def _unknown(self, identifier: int) -> str:
         names = {FREE: "is free", CACHED: "belongs to the cache", QUEUED: "was freed into the open group"}
         known = 0 < identifier < len(self.owner)

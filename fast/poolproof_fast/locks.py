@@ -1,5 +1,6 @@
 """Locks on cached prefixes, counted on the nodes, and what they keep from being evicted."""
 
+from poolproof_fast.errors import NotLockedError
 from poolproof_fast.nodes import Nodes
 from poolproof_fast.recency import Recency
 
@@ -57,7 +58,8 @@ class Locks:
         return handle
 
     def unlock(self, handle: Handle) -> None:
-        """Give a lock back. Raises KeyError where it was given back before."""
+        """Give a lock back. Raises NotLockedError."""
+        self._check(handle)
         self.handles.remove(handle)
         if not handle.window_released:
             self._change_window_locks(handle.node, -1)
@@ -72,10 +74,15 @@ class Locks:
             node = parent[node]
 
     def unlock_window(self, handle: Handle) -> None:
-        """Give the SWA and state part of a lock back; no effect the second time."""
+        """Give the SWA and state part of a lock back; no effect the second time. Raises NotLockedError."""
+        self._check(handle)
         if not handle.window_released:
             handle.window_released = True
             self._change_window_locks(handle.node, -1)
+
+    def _check(self, handle: Handle) -> None:
+        if handle not in self.handles:
+            raise NotLockedError("this lock was given back before; unlock once, and its window before that")
 
     def _change_window_locks(self, end: int, by: int) -> None:
         nodes, evictable = self.nodes, self.evictable

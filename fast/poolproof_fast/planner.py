@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 
 from poolproof_fast.prefix_cache import PrefixCache, Victims
 from poolproof_fast.question import Lanes, Question
+from poolproof_fast.victims import LEAF, Row
+from poolproof_fast.walk import Walk
 
+FEW = 16
+"""Up to so many steps are looked at one by one, where nothing is pinned: that costs less than arrays."""
 GROWTH = 2
 """From the third on, each portion of victims is that many times as large as all before it."""
 
@@ -38,12 +42,36 @@ class Planner:
     def first_sufficient(self, question: Question) -> Victims | None:
         """The least number of steps of the policy order after which the demand fits [P1]."""
         walk = self.cache.walk()
-        portion = walk.take(1)
-        if len(portion) and question.fits_after((portion,)):
+        row = walk.next_row()
+        if row is None:
+            return None
+        portion = Victims(rows=[row])
+        if question.fits_after((portion,)):
             return portion
         if not question.could_fit(self.cache.evictable):
             return None
-        portions, seen, size = [portion], 1, self.guess(question)
+        guess = self.guess(question)
+        if guess <= FEW and question.pins is None:
+            portion = self.few(question, walk, row)
+            if question.fits_after((portion,)):
+                return portion
+        return self.many(question, walk, portion, guess)
+
+    def few(self, question: Question, walk: Walk, first: Row) -> Victims:
+        """Steps one by one until they suffice, or are a few; nothing is pinned."""
+        rows, freed = [first], [*first[2:5]]
+        while len(rows) < FEW and (row := walk.next_row()) is not None:
+            rows.append(row)
+            freed[0] += row[2]
+            freed[1] += row[3]
+            freed[2] += row[4]
+            if question.could_fit(freed):
+                break
+        return Victims(rows=rows)
+
+    def many(self, question: Question, walk: Walk, portion: Victims, size: int) -> Victims | None:
+        """As `first_sufficient`, `portion` being the first steps, which do not suffice."""
+        portions, seen = [portion], len(portion)
         while True:
             portion = walk.take(size)
             if not len(portion):
@@ -53,9 +81,7 @@ class Planner:
                 break
             seen += len(portion)
             size = GROWTH * seen
-        victims = portions[0] if len(portions) == 1 else Victims.concatenate(portions)
-        if len(victims) == seen + 1:
-            return victims
+        victims = Victims.concatenate(portions)
         stages = question.stages(victims)
         low, high = seen + 1, len(victims)
         while low < high:
@@ -85,6 +111,8 @@ class Planner:
         """
         if len(victims) == 1:
             return victims
+        if len(victims) <= FEW and question.pins is None:
+            return self.spared_of_few(question, victims)
         kept = np.ones(len(victims), dtype=np.bool_)
         rest = np.arange(len(victims) - 2, -1, -1)  # the last one is needed: without it the demand did not fit
         stages = question.stages(victims)
@@ -102,6 +130,22 @@ class Planner:
             kept[rest[:low]] = False
             rest = rest[low + 1 :]
         return victims if kept.all() else victims.select(np.flatnonzero(kept))
+
+    def spared_of_few(self, question: Question, victims: Victims) -> Victims:
+        """The same, one step at a time; nothing is pinned."""
+        rows, freed = victims.rows(), victims.freed()
+        kept = [rows[-1]]
+        kept_leaves = {rows[-1][1]} if rows[-1][0] == LEAF else set()
+        for row in reversed(rows[:-1]):
+            kind, node, full, swa, state, parent = row
+            less = [freed[0] - full, freed[1] - swa, freed[2] - state]
+            if parent not in kept_leaves and question.could_fit(less):
+                freed = less
+                continue
+            kept.append(row)
+            if kind == LEAF:
+                kept_leaves.add(node)
+        return victims if len(kept) == len(rows) else Victims(rows=kept[::-1])
 
 
 def parent_positions(victims: Victims) -> Lanes:

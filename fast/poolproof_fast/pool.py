@@ -18,7 +18,14 @@ import torch
 
 from poolproof_fast.demands import check_size, decode_demand, extend_demand, tail_demand
 from poolproof_fast.device_work import Kernels, device_work
-from poolproof_fast.errors import EmptyKeyError, GroupError, NoStatesError, NotInFlightError, UnknownIdError
+from poolproof_fast.errors import (
+    EmptyKeyError,
+    GroupError,
+    NoStatesError,
+    NotInFlightError,
+    SizeError,
+    UnknownIdError,
+)
 from poolproof_fast.events import CudaEvent, Event, PlainEvent
 from poolproof_fast.flights import Flight
 from poolproof_fast.grants import Grant, Refusal
@@ -63,6 +70,7 @@ class FastPool:
         self.store = Store(geometry, device, kernels, tables_apart, hygiene, poison_freed=debug)
         self.cache = PrefixCache(geometry)
         self.reclaim = Reclaim(self.store, self.cache)
+        self._most_tokens = self.reclaim.most_tokens
         self.group_open = False
         self.queued: list[tuple[Ids, Ids]] = []
         """(token ids, state ids) that were freed into the open group."""
@@ -81,8 +89,9 @@ class FastPool:
         if not 0 <= tokens <= LARGEST_QUANTITY:
             check_size(tokens)
         pages = tokens if self._page_tokens == 1 else token_pages(tokens, self._page_tokens)
-        if pages > self.reclaim.most_tokens and not self.queued:
-            return self.reclaim.impossible((pages, pages * self._has_swa, 0))
+        if pages > self._most_tokens and not self.queued:
+            reclaim = self.reclaim
+            return Refusal(None, reclaim.bound_of, (pages, pages * self._has_swa, 0), reclaim.snapshot())
         return self._reserve((pages, pages * self._has_swa, 0), may_wait, NO_IDS)
 
     def extend(self, prefix_lens: Sequence[int], seq_lens: Sequence[int], *, may_wait: bool = True) -> Grant | Refusal:
@@ -113,7 +122,12 @@ class FastPool:
         return self._reserve((0, len(bare), 0), may_wait, bare)
 
     def reserve(self, full: int = 0, swa: int = 0, states: int = 0, *, may_wait: bool = True) -> Grant | Refusal:
-        """Exact pages of each role. What the chain has no member for is not demanded. `swa` is at most `full`."""
+        """Exact pages of each role. What the chain has no member for is not demanded. `swa` is at most `full`.
+
+        Raises SizeError.
+        """
+        if not 0 <= swa <= full or states < 0:
+            raise SizeError(f"{full} FULL, {swa} SWA, {states} state pages: must be 0 <= SWA <= FULL, and 0 <= states")
         needed = (full, swa if self._has_swa else 0, states if self._has_states else 0)
         return self._reserve(needed, may_wait, NO_IDS)
 
@@ -251,11 +265,11 @@ class FastPool:
         return self.cache.lock(key)
 
     def unlock(self, handle: Handle) -> None:
-        """Give a lock back."""
+        """Give a lock back. Raises NotLockedError."""
         self.cache.unlock(handle)
 
     def unlock_window(self, handle: Handle) -> None:
-        """Give the SWA and state part of a lock back."""
+        """Give the SWA and state part of a lock back. Raises NotLockedError."""
         self.cache.unlock_window(handle)
 
     def prefix_ids(self, handle: Handle) -> Ids:
@@ -283,14 +297,18 @@ class FastPool:
 
         `event` fires when it ends. None: on a GPU, when all that the current stream has been given until now is done;
         on a CPU, where a caller's work is done when it returns, whenever the pool has to wait, or `fire` says so.
+        Raises UnknownIdError for an id that is free.
         """
+        token_ids, state_ids = _ids(writes), _ids(state_writes)
+        self.store.tokens.check_known(token_ids)
+        self.store.states.check_known(state_ids)
         if event is not None:
             given = event
         elif self.store.device.type == "cuda":
             given = CudaEvent()
         else:
             given = PlainEvent(on_wait=lambda: None)
-        return self.store.flights.launch(given, (_ids(writes).copy(), _ids(state_writes).copy()))
+        return self.store.flights.launch(given, (token_ids.copy(), state_ids.copy()))
 
     def fire(self, flight: Flight) -> None:
         """The forward ended; what only it kept pending is free. Raises NotInFlightError."""
@@ -358,4 +376,12 @@ class FastPool:
 
 
 def _ids(ids: GivenIds) -> Ids:
-    return ids if isinstance(ids, np.ndarray) and ids.dtype == np.int32 else np.asarray(ids, dtype=np.int32)
+    """As int32. Raises UnknownIdError for what no int32 can be: that must not become another id."""
+    if isinstance(ids, np.ndarray) and ids.dtype == np.int32:
+        return ids
+    if not len(ids):
+        return NO_IDS
+    given = np.asarray(ids)
+    if given.dtype.kind not in "iu" or given.min() < -(2**31) or given.max() >= 2**31:
+        raise UnknownIdError("an id that is no 32-bit integer; expected those that a grant has")
+    return given.astype(np.int32)

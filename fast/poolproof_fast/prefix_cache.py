@@ -190,11 +190,11 @@ class PrefixCache:
         return self.locks.lock(node) if node else None
 
     def unlock(self, handle: Handle) -> None:
-        """Give a lock back. Raises KeyError where it was given back before."""
+        """Give a lock back. Raises NotLockedError."""
         self.locks.unlock(handle)
 
     def unlock_window(self, handle: Handle) -> None:
-        """Give the SWA and state part of a lock back."""
+        """Give the SWA and state part of a lock back. Raises NotLockedError."""
         self.locks.unlock_window(handle)
 
     # Eviction

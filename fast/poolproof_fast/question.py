@@ -23,6 +23,8 @@ Lanes = NDArray[np.int64]
 Needed = tuple[int, int, int]
 """Pages that are demanded of each role: FULL, SWA, state."""
 ROLES = ("full", "swa", "state")
+NOTHING = (0, 0, 0)
+"""Pages of each role, when none is freed."""
 
 
 class Rule(NamedTuple):
@@ -50,7 +52,7 @@ def rule_of(geometry: Geometry) -> Rule:
 class Question:
     """A demand, and the state in which it is asked."""
 
-    __slots__ = ("cache", "free_state_ids", "free_token_ids", "live", "members", "needed", "pins", "rule")
+    __slots__ = ("cache", "free_state_ids", "free_token_ids", "live_of", "members", "needed", "pins", "rule")
 
     def __init__(
         self,
@@ -63,8 +65,13 @@ class Question:
     ) -> None:
         self.rule, self.members, self.cache, self.needed, self.pins = rule, members, cache, needed, pins
         self.free_token_ids, self.free_state_ids = free_ids
-        self.live = [m.live + needed[role] for m, role in zip(members, rule.role_of, strict=True)]
+        self.live_of = [(m.live + needed[role], role) for m, role in zip(members, rule.role_of, strict=True)]
+        """For each member: live pages and demanded ones, and its role."""
+
+    @property
+    def live(self) -> list[int]:
         """For each member: live pages and demanded ones."""
+        return [live for live, _ in self.live_of]
 
     def ids_suffice(self, freed_full: int, freed_state: int) -> bool:
         """Whether both id spaces have the ids that the demand takes."""
@@ -73,15 +80,15 @@ class Question:
 
     def could_fit(self, freed: Sequence[int]) -> bool:
         """Whether it fits with that many pages of each role freed, were nothing pinned: exact where nothing is."""
-        role_of = self.rule.role_of
-        return self.ids_suffice(freed[0], freed[2]) and self.rule.loose(
-            *[live - freed[role] for live, role in zip(self.live, role_of, strict=True)]
-        )
+        full, _, state = self.needed
+        if full > self.free_token_ids + freed[0] or state > self.free_state_ids + freed[2]:
+            return False
+        return self.rule.loose(*[live - freed[role] for live, role in self.live_of])
 
     def fits_after(self, portions: Sequence[Victims]) -> bool:
         """Whether the demand fits once all these steps are taken."""
-        freed = [0, 0, 0]
-        for portion in portions:
+        freed: Sequence[int] = portions[0].freed() if portions else NOTHING
+        for portion in portions[1:]:
             freed = [a + b for a, b in zip(freed, portion.freed(), strict=True)]
         if not self.could_fit(freed):
             return False

@@ -4,13 +4,13 @@ In this order: what never fits an empty arena, what fits as it lies, what can ne
 (all in constant time); then the planner.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from poolproof_fast.grants import Grant, Refusal
 from poolproof_fast.ids import HELD
-from poolproof_fast.pages import Ids
+from poolproof_fast.pages import Ids, MemberPages
 from poolproof_fast.planner import Planner
 from poolproof_fast.prefix_cache import PrefixCache, Victims
 from poolproof_fast.question import Needed, Question
@@ -26,6 +26,7 @@ class Reclaim:
     def __init__(self, store: Store, cache: PrefixCache) -> None:
         self.store, self.cache = store, cache
         self.planner = Planner(cache)
+        self.snapshot = snapshot_of(store.members, cache.cached)
         self.blockers = Blockers(store.rule, store.members, store.flights, cache)
         self.on_evict: Callable[[Victims], None] | None = None
         """Told of the steps just before they are taken."""
@@ -47,15 +48,18 @@ class Reclaim:
         return self._reserve_under_pressure(needed, may_wait, recovered)
 
     def _reserve_under_pressure(self, needed: Needed, may_wait: bool, recovered: Ids) -> Grant | Refusal:
-        if not self._could_ever_fit(needed):
-            return self.impossible(needed)
+        store = self.store
+        nothing_pinned = store.gate_open and (may_wait or not store.flights.unfired)
+        if not nothing_pinned and not self._could_ever_fit(needed):
+            return self.impossible(needed)  # before anything is looked at that takes longer with more pages
         victims = self.planner.plan(self.question(needed, may_wait))
         if victims is None:
-            return self._blocked(needed, may_wait)
-        if len(victims):
+            return self.refuse(needed, may_wait)
+        count = len(victims)
+        if count:
             self.evict(victims)
         grant = self.place(needed, may_wait, recovered)
-        grant.evicted = len(victims)
+        grant.evicted = count
         return grant
 
     def question(self, needed: Needed, may_wait: bool) -> Question:
@@ -86,9 +90,13 @@ class Reclaim:
 
     def impossible(self, needed: Needed) -> Refusal:
         """The demand can never fit beside what requests hold now. Cheap: the reason is worked out when asked for."""
-        store, cache = self.store, self.cache
-        live = [member.live for member in store.members]
-        return Refusal(None, (bound_of, (store, needed, live, cache.cached[:])))
+        return Refusal(None, self.bound_of, needed, self.snapshot())
+
+    def bound_of(self, needed: Needed, counts: tuple[int, ...]) -> Impossible | None:
+        """The bound that failed at the moment of `snapshot`."""
+        store, (live, cached) = self.store, (counts[:-3], counts[-3:])
+        held = [pages - cached[role] for pages, role in zip(live, store.role_of, strict=True)]
+        return failing_bound(store.rule, needed, held, (store.tokens.size, store.states.size))
 
     def evict(self, victims: Victims) -> None:
         """Take the steps: nodes and flags in the cache, pages and ids in the store."""
@@ -135,10 +143,18 @@ class Reclaim:
         return Grant(ids, swa_ids, state_ids)
 
 
-def bound_of(store: Store, needed: Needed, live: list[int], cached: list[int]) -> Impossible | None:
-    """The bound that failed when members had so many live pages, so many of them cached."""
-    held = [pages - cached[role] for pages, role in zip(live, store.role_of, strict=True)]
-    return failing_bound(store.rule, needed, held, (store.tokens.size, store.states.size))
+def snapshot_of(members: Sequence[MemberPages], cached: list[int]) -> Callable[[], tuple[int, ...]]:
+    """A function that takes down each member's live pages and the cached ones of each role.
+
+    Written out for the usual chains: a refusal costs hardly more than this.
+    """
+    if len(members) == 2:
+        low, high = members
+        return lambda: (low.live, high.live, *cached)
+    if len(members) == 3:
+        low, middle, high = members
+        return lambda: (low.live, middle.live, high.live, *cached)
+    return lambda: (*[member.live for member in members], *cached)
 
 
 def largest(holds: Callable[[int], bool]) -> int:

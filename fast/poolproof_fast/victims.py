@@ -11,19 +11,31 @@ LEAF, TOMBSTONE, STATE = 0, 1, 2
 """Kinds of a step: the whole node; its SWA pages and its state; its state alone."""
 
 
+Row = tuple[int, int, int, int, int, int]
+"""One step: kind, node, pages freed (FULL, SWA, state), and of a leaf the slot of the node above, else -1."""
+
+
 class Victims:
-    """Steps to take, in order. The columns are views of one table; read only."""
+    """Steps to take, in order; read only. A few are kept as rows, and are arrays only once these are asked for."""
 
-    __slots__ = ("table",)
+    __slots__ = ("_rows", "_table")
 
-    def __init__(self, table: Int64s) -> None:
-        self.table = table
+    def __init__(self, table: Int64s | None = None, rows: list[Row] | None = None) -> None:
+        """Either may be left out: `table` has the six numbers of a step as a column for each step."""
+        self._table, self._rows = table, rows
+
+    @property
+    def table(self) -> Int64s:
         """Rows: kind, node, full, swa, state, parent; a column for each step."""
+        if self._table is None:
+            self._table = np.array(self._rows, dtype=np.int64).reshape(-1, 6).T
+        return self._table
 
-    @staticmethod
-    def of_values(values: Sequence[int]) -> "Victims":
-        """A few steps: the kind, node, full, swa, state and parent of one after the other."""
-        return Victims(np.array(values, dtype=np.int64).reshape(-1, 6).T)
+    def rows(self) -> list[Row]:
+        """The steps one by one."""
+        if self._rows is None:
+            self._rows = [tuple(column) for column in self.table.T.tolist()]
+        return self._rows
 
     @staticmethod
     def concatenate(portions: Sequence["Victims"]) -> "Victims":
@@ -33,7 +45,7 @@ class Victims:
         return Victims(np.concatenate([portion.table for portion in portions], axis=1))
 
     def __len__(self) -> int:
-        return int(self.table.shape[1])
+        return len(self._rows) if self._table is None else self._table.shape[1]  # type: ignore[arg-type]
 
     def select(self, chosen: slice | NDArray[np.bool_] | NDArray[np.integer]) -> "Victims":
         """Some of the steps."""
@@ -41,8 +53,10 @@ class Victims:
 
     def freed(self) -> list[int]:
         """Pages (FULL, SWA, state) that all the steps free."""
-        columns = self.table[2:5]
-        total: list[int] = (columns[:, 0] if columns.shape[1] == 1 else columns.sum(axis=1)).tolist()
+        if self._table is None:
+            rows = self.rows()
+            return [*rows[0][2:5]] if len(rows) == 1 else [sum(row[role] for row in rows) for role in (2, 3, 4)]
+        total: list[int] = self._table[2:5].sum(axis=1).tolist()
         return total
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from poolproof_fast.nodes import Int32s, Int64s, Nodes
 from poolproof_fast.recency import Recency
-from poolproof_fast.victims import LEAF, STATE, TOMBSTONE, Victims
+from poolproof_fast.victims import LEAF, STATE, TOMBSTONE, Row, Victims
 
 FEW = 4
 """Up to so many steps are taken one by one."""
@@ -41,19 +41,28 @@ class Walk:
             return Victims.concatenate([leaves, self._next_rest(count - len(leaves))])
         return self._next_rest(count)
 
+    def next_row(self) -> Row | None:
+        """The next step; None at the end."""
+        if self._rest is None and (node := self._next_leaf()):
+            return self._leaf_row(node)
+        rows = self.take(1).rows()
+        return rows[0] if rows else None
+
     def _next_rest(self, count: int) -> Victims:
         assert self._rest is not None, "the leaves have been given out"
         taken, self._rest = self._rest.select(slice(0, count)), self._rest.select(slice(count, None))
         return taken
 
     def _few_leaves(self, count: int) -> Victims:
+        rows: list[Row] = []
+        while len(rows) < count and (node := self._next_leaf()):
+            rows.append(self._leaf_row(node))
+        return Victims(rows=rows)
+
+    def _leaf_row(self, node: int) -> Row:
         nodes = self._nodes
-        values: list[int] = []
-        while len(values) < 6 * count and (node := self._next_leaf()):
-            length = nodes.length[node]
-            swa, state = length * nodes.has_swa[node], int(nodes.state_id[node] > 0)
-            values += (LEAF, node, length, swa, state, nodes.parent[node])
-        return Victims.of_values(values)
+        length = nodes.length[node]
+        return LEAF, node, length, length * nodes.has_swa[node], int(nodes.state_id[node] > 0), nodes.parent[node]
 
     def _next_leaf(self) -> int:
         """The next node without FULL locks, 0 at the end."""

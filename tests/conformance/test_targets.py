@@ -20,6 +20,8 @@ from poolproof_conformance.targets import (
     targets_folder,
 )
 
+from .wheels import write_wheel
+
 NAME = "sglang==0.5.23"
 
 GOOD_PIP = """
@@ -68,10 +70,10 @@ def test_the_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    "name", ["sglang", "sglang==", "sglang=0.5.23", "vllm==1.0", "sglang==../../x", "sglang==0.5 .23"]
+    "name", ["sglang", "sglang==", "sglang=0.5.23", "torch==1.0", "vllm==", "sglang==../../x", "sglang==0.5 .23"]
 )
 def test_a_name_that_is_no_release(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ReleaseNameError, match="expected sglang==VERSION"):
+    with pytest.raises(ReleaseNameError, match="expected sglang==VERSION or vllm==VERSION"):
         install_release(name, tmp_path / "targets")
     assert not (tmp_path / "targets").exists()
 
@@ -158,3 +160,46 @@ def test_two_at_a_time_end_with_one_release(tmp_path: Path, monkeypatch: pytest.
     )
     assert install_release(NAME, folder) == root
     assert list(folder.iterdir()) == [root]
+
+
+VLLM = "vllm==0.33.0"
+"""Only its Python files are fetched, out of the wheel that pip names."""
+
+
+def pip_that_names(wheel: Path) -> str:
+    report = {"install": [{"download_info": {"url": wheel.as_uri()}}]}
+    return f"""
+import json, pathlib, sys
+assert "--dry-run" in sys.argv
+pathlib.Path(sys.argv[sys.argv.index("--report") + 1]).write_text(json.dumps({report!r}))
+"""
+
+
+def test_of_vllm_the_python_files_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = write_wheel(tmp_path / "vllm.whl", {"vllm/v1/core/block_pool.py": b"x = 1", "vllm/big.so": b"0" * 1000})
+    pip_that(monkeypatch, tmp_path / "pip", pip_that_names(wheel))
+    root = install_release(VLLM, tmp_path / "targets")
+    assert root == tmp_path / "targets" / f"vllm-0.33.0-{sys.implementation.cache_tag}"
+    assert (root / "vllm/v1/core/block_pool.py").read_bytes() == b"x = 1"
+    assert not (root / "vllm/big.so").exists()
+    assert installed_root(VLLM, tmp_path / "targets") == root
+    assert installed_releases(tmp_path / "targets") == []
+    assert [path.name for path in (tmp_path / "targets").iterdir()] == [root.name]
+
+
+@pytest.mark.parametrize(
+    ("files", "forged", "found"),
+    [
+        ({"vllm/v1/core/block_pool.py": b"x = 1"}, {"vllm/v1/core/block_pool.py": b"x = 2"}, "SHA-256 is not the one"),
+        ({"other/a.py": b""}, {}, "holds no vllm/v1/core"),
+    ],
+)
+def test_a_wheel_of_vllm_that_will_not_do(
+    files: dict[str, bytes], forged: dict[str, bytes], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = write_wheel(tmp_path / "vllm.whl", files, forged)
+    pip_that(monkeypatch, tmp_path / "pip", pip_that_names(wheel))
+    with pytest.raises(PipFailedError) as caught:
+        install_release(VLLM, tmp_path / "targets")
+    assert found in caught.value.found
+    assert list((tmp_path / "targets").iterdir()) == []

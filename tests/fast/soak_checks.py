@@ -1,7 +1,7 @@
 """[W1]-[W5] of a fast pool over its host arrays: milliseconds for hundreds of thousands of pages.
 
-Written against what the invariants say (`poolproof_spec.invariants`), from the tables outwards; the counters and shortcuts
-that the pool keeps for speed are compared with what the tables say.
+Written against what the invariants say (`poolproof_spec.invariants`), from the tables and nodes outwards; the
+counters and shortcuts that the pool keeps for speed are compared with what the tables say.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import numpy as np
 from poolproof_fast.ids import CACHED, FREE, HELD, QUEUED, IdSpace
 from poolproof_fast.pages import Ids, MemberPages, Pages
 from poolproof_fast.pool import FastPool
+from poolproof_fast.prefix_cache import Handle
 
 
 class Owned(NamedTuple):
@@ -21,6 +22,7 @@ class Owned(NamedTuple):
     full: Ids
     swa: Ids
     states: Ids
+    locks: Sequence[Handle] = ()
 
 
 def check_pool(pool: FastPool, held: Owned) -> None:
@@ -33,6 +35,7 @@ def check_pool(pool: FastPool, held: Owned) -> None:
     _check_ids(pool.store.states)
     _check_owners(pool, held)
     _check_cache(pool)
+    _check_locks(pool, held.locks)
 
 
 def pending_pages(pool: FastPool) -> list[Pages]:
@@ -131,6 +134,25 @@ def _check_cache(pool: FastPool) -> None:
     ticks = nodes.last_use_view[slots[np.argsort(nodes.position_view[slots], kind="stable")]]
     assert (np.diff(ticks) >= 0).all(), "the recency log is out of order"
     assert nodes.position_view[slots].max(initial=-1) < recency.used, "a node lies beyond the recency log"
+
+
+def _check_locks(pool: FastPool, handles: Sequence[Handle]) -> None:
+    """The counts on the nodes are those of the locks that callers hold."""
+    nodes, locks = pool.cache.tree.nodes, pool.cache.locks
+    assert locks.handles == set(handles), f"{len(locks.handles)} locks are noted, callers hold {len(handles)}"
+    found = {name: np.zeros(nodes.slots_used, np.int32) for name in ("full_locks", "swa_locks", "state_locks")}
+    for handle in handles:
+        node, floor = handle.node, nodes.depth[handle.node] - pool.cache.window_pages
+        found["state_locks"][node] += pool.cache.caches_states and not handle.window_released
+        while node:
+            found["full_locks"][node] += 1
+            found["swa_locks"][node] += nodes.depth[node] > floor and not handle.window_released
+            node = nodes.parent[node]
+    slots = nodes.live_slots()
+    for name, counts in found.items():
+        assert (getattr(nodes, f"{name}_view")[slots] == counts[slots]).all(), f"{name} are not those of the locks held"
+    full = set(np.flatnonzero(found["full_locks"]).tolist())
+    assert set(locks.locked) == full, f"{len(locks.locked)} nodes are noted as locked, {len(full)} are"
 
 
 def check_empty(pool: FastPool) -> None:

@@ -1,41 +1,26 @@
-"""An engine's scheduler loop on a fast pool: admit, prefill, decode, cache, preempt, at random and without an end."""
-
-from collections import Counter
-from random import Random
+"""An engine's scheduler loop on a fast pool, at random and without an end."""
 
 import numpy as np
+from tests.fast.soak_calls import LATEST
+from tests.fast.soak_checks import Owned, check_empty, check_pool
+from tests.fast.soak_requests import as_key, ids_of
+from tests.fast.soak_serving import Serving
 
-from poolproof_fast.flights import Flight
-from poolproof_fast.grants import Grant, Refusal
+from poolproof_fast.grants import Grant
 from poolproof_fast.pages import Ids
 from poolproof_fast.pool import FastPool
-from poolproof_spec.units import ceil_div
-from tests.fast.soak_checks import Owned, check_empty, check_pool
-from tests.fast.soak_requests import Forward, Prompts, Request, as_key, ids_of
-from tests.fast.soak_stamps import Stamps
-
-MOST_IN_FLIGHT = 6
-LATEST = 60
-"""A forward ends at most so many actions after its launch."""
 
 
-class Engine:
-    """One pool and the requests that run on it. Actions are methods without arguments; `turn` does a few of them."""
+class Engine(Serving):
+    """One pool and all that happens on it; `turn` does a few actions."""
 
-    def __init__(self, pool: FastPool, seed: int, most_running: int = 48) -> None:
-        self.pool, self.rng, self.most_running = pool, Random(seed), most_running
-        self.stamps = Stamps(pool)
-        self.prompts = Prompts(self.rng, 2000)
-        self.running: list[Request] = []
+    def __init__(
+        self, pool: FastPool, seed: int, most_running: int = 48, prompts: tuple[int, int] = (2000, 4000)
+    ) -> None:
+        """`prompts`: shared documents, and finished prompts that later ones may go on from."""
+        super().__init__(pool, seed, most_running, prompts)
         self.hogs: list[Ids] = []
         """Token ids of large requests that nobody shares."""
-        self.in_flight: list[Forward] = []
-        self.counts: Counter[str] = Counter()
-        """Calls of the pool by what came of them."""
-        self.actions = 0
-        self.page_tokens = pool.geometry.page_tokens
-        self.has_states = pool.cache.caches_states
-        self.by_role = {member.role: index for index, member in enumerate(pool.store.members)}
         self.choices = [
             (self.admit, 22),
             (self.decode, 40),
@@ -51,251 +36,15 @@ class Engine:
             (self.ask, 1),
         ]
 
-    # Demands
-
-    def count(self, what: str) -> None:
-        """A call of the pool."""
-        self.counts[what] += 1
-
-    def may_wait(self) -> bool:
-        """Most callers may."""
-        return self.rng.random() < 0.85
-
-    def got(self, what: str, answer: Grant | Refusal) -> bool:
-        """Book an answer; new pages hold nothing foreign, and nothing of ours yet."""
-        if not answer:
-            self.count(f"{what} refused")
-            assert answer.reason is not None or what == "insert", f"{what}: refused without a reason"
-            return False
-        self.count(what)
-        self.counts["steps evicted"] += answer.evicted
-        self.counts["events waited for"] += answer.waited
-        self.counts["batches moved"] += len(answer.batches)
-        for index, ids in self.new_pages(answer):
-            self.stamps.handed_out(index, ids)
-        return True
-
-    def new_pages(self, grant: Grant) -> list[tuple[int, Ids]]:
-        """(member index, ids) of a grant's pages."""
-        ids = {"full": grant.ids, "swa": grant.swa_ids, "state": grant.state_ids}
-        return [(index, ids[role]) for role, index in self.by_role.items() if len(ids[role])]
-
-    def write(self, pages: list[tuple[int, Ids]], requests: list[Request]) -> None:
-        """By a forward that ends late, or at once."""
-        if requests and len(self.in_flight) < MOST_IN_FLIGHT and self.rng.random() < 0.5:
-            self.launch(pages, requests)
-        else:
-            for index, ids in pages:
-                if not self.stamps.writers[index][ids].any():
-                    self.stamps.write(index, ids)
-
-    def launch(self, pages: list[tuple[int, Ids]], requests: list[Request]) -> None:
-        """A forward that writes these pages, and reads all that is live."""
-        forward = Forward(self.stamps, requests, pages, self.actions + self.rng.randint(1, LATEST))
-        ids = {role: ids for role, index in self.by_role.items() for at, ids in pages if at == index}
-        tokens = [ids[role] for role in ("full", "swa") if role in ids]
-        written = np.unique(np.concatenate(tokens)) if tokens else np.empty(0, np.int32)
-        forward.flight = self.pool.launch(forward.event, written, ids.get("state", np.empty(0, np.int32)))
-        for request in requests:
-            request.busy += 1
-        self.in_flight.append(forward)
-        self.count("launch")
-
-    def end_forwards(self, due: int) -> None:
-        """End those that are due, in no order; some by hand, some by their event."""
-        self.in_flight = [forward for forward in self.in_flight if not forward.ended]
-        ending = [forward for forward in self.in_flight if forward.due <= due]
-        self.rng.shuffle(ending)
-        for forward in ending:
-            forward.end()
-            if self.rng.random() < 0.5:
-                assert isinstance(forward.flight, Flight), "it was launched"
-                self.pool.fire(forward.flight)
-                self.count("fire")
-            else:
-                forward.event.fire()
-        if ending:
-            self.pool.poll()
-            self.count("poll")
-
-    # Requests
-
-    def admit(self) -> None:
-        """Prefill a batch of new requests, as far as their prefixes are not cached."""
-        if len(self.running) >= self.most_running:
-            return
-        batch = [self._found() for _ in range(self.rng.randint(1, 4))]
-        if self.has_states and not self._with_states(batch):
-            return
-        t, window = self.page_tokens, self.pool.geometry.window_tokens
-        prefixes, lengths = [r.prefix * t for r in batch], [r.tokens for r in batch]
-        if len(batch) == 1:
-            answer = self.pool.extend_tail(prefixes[0], lengths[0], window, may_wait=self.may_wait())
-        else:
-            answer = self.pool.extend(prefixes, lengths, may_wait=self.may_wait())
-        if not self.got("extend", answer):
-            for request in batch:
-                self.drop(request)
-            self.preempt()
-            return
-        assert isinstance(answer, Grant)
-        at = 0
-        for request in batch:
-            count = ceil_div(request.tokens, t) - request.prefix
-            request.own = answer.ids[at : at + count].tolist()
-            at += count
-        batch[-1].swa_from += len(answer.ids) - len(answer.swa_ids)
-        self.running += batch
-        states = [(self.by_role["state"], ids_of([r.state for r in batch]))] if self.has_states else []
-        self.write(self.new_pages(answer) + states, batch)
-
-    def _found(self) -> Request:
-        key, rng = self.prompts.next(), self.rng
-        rest = rng.randint(1, self.page_tokens)
-        tokens = (len(key) - 1) * self.page_tokens + rest
-        handle = self.pool.lock(as_key(key[:-1])) if len(key) > 1 else None
-        self.count("lock" if handle else "lock found nothing")
-        prefix = self.pool.cache.depth_of(handle.node) if handle else 0
-        self.counts["pages hit"] += prefix
-        request = Request(key[: tokens // self.page_tokens], tokens, handle, prefix)
-        request.target = tokens + rng.randint(1, 3 * self.page_tokens + 3)
-        return request
-
-    def _with_states(self, batch: list[Request]) -> bool:
-        answer = self.pool.alloc_states(len(batch), may_wait=self.may_wait())
-        if not self.got("alloc states", answer):
-            for request in batch:
-                self.drop(request)
-            self.preempt()
-            return False
-        assert isinstance(answer, Grant)
-        for request, state in zip(batch, answer.state_ids.tolist(), strict=True):
-            request.state = state
-        return True
-
-    def decode(self) -> None:
-        """One token for some of the running requests."""
-        ready = [request for request in self.running if request.tokens < request.target]
-        batch = self.rng.sample(ready, min(len(ready), self.rng.randint(1, 16)))
-        if not batch:
-            return
-        answer = self.pool.decode([request.tokens + 1 for request in batch], may_wait=self.may_wait())
-        if not self.got("decode", answer):
-            self.preempt()
-            return
-        assert isinstance(answer, Grant)
-        new, t = iter(answer.ids.tolist()), self.page_tokens
-        for request in batch:
-            if request.tokens % t == 0:
-                request.own.append(next(new))
-            request.tokens += 1
-            if request.tokens % t == 0:
-                request.key.append(self.rng.choice((1, 2, 3, self.rng.getrandbits(62))))
-        last = [request.own[-1] for request in batch]
-        pages = [(self.by_role[role], ids_of(last)) for role in ("full", "swa")]
-        if self.has_states:
-            pages.append((self.by_role["state"], ids_of([request.state for request in batch])))
-        self.write(pages, batch)
-
-    def finish(self) -> None:
-        """Cache or free requests that are done and that no forward in flight is about."""
-        done = [r for r in self.running if r.tokens >= r.target and not r.busy]
-        for request in self.rng.sample(done, min(len(done), 3)):
-            self.running.remove(request)
-            if self.rng.random() < 0.85:
-                self.cache(request)
-                self.prompts.remember(request.key)
-            self.drop(request)
-
-    def cache(self, request: Request) -> None:
-        """The cache takes over its full pages, and its state."""
-        full = request.tokens // self.page_tokens
-        count = full - request.prefix
-        if count <= 0:
-            return
-        state = request.state if self.has_states and self.rng.random() < 0.9 else 0
-        key, own = as_key(request.key[:full]), ids_of(request.own[:count])
-        self.pool.adopt(key, own, state_id=state)
-        self.count("adopt")
-        del request.own[:count]
-        request.prefix, request.swa_from = full, max(full, request.swa_from)
-        if state:
-            request.state = 0
-
-    def drop(self, request: Request) -> None:
-        """Free what it has and give its lock back."""
-        if request.own or request.state:
-            self.pool.free(ids_of(request.own), ids_of([request.state] if request.state else []))
-            self.count("free")
-        if request.handle is not None:
-            self.pool.unlock(request.handle)
-            self.count("unlock")
-
-    def preempt(self) -> None:
-        """Room is short: the newest request that no forward is about goes."""
-        for request in reversed(self.running):
-            if not request.busy:
-                self.running.remove(request)
-                self.drop(request)
-                self.counts["preempted"] += 1
-                return
-
-    def checkpoint(self) -> None:
-        """Cache a request in the middle, and go on from the cached prefix, as chunked prefill does."""
-        idle = [r for r in self.running if not r.busy]
-        if not idle:
-            return
-        request = self.rng.choice(idle)
-        self.running.remove(request)
-        self.cache(request)
-        old, key = request.handle, request.key[: request.prefix]
-        request.handle = self.pool.lock(as_key(key)) if key else None
-        self.count("checkpoint")
-        if old is not None:
-            self.pool.unlock(old)
-        if request.prefix > (self.pool.cache.depth_of(request.handle.node) if request.handle else 0):
-            self.drop(request)
-        elif not self.has_states or request.state or self._with_states([request]):
-            self.running.append(request)
-            if self.has_states:
-                self.stamps.write(self.by_role["state"], ids_of([request.state]))
-
-    def free_windows(self) -> None:
-        """SWA pages that have left the window, own ones and the prefix's."""
-        window, t = self.pool.geometry.window_tokens, self.page_tokens
-        for request in self.running:
-            left = (request.tokens - window) // t
-            if request.busy or left <= request.swa_from:
-                continue
-            self.pool.free_window(ids_of(request.own[request.swa_from - request.prefix : left - request.prefix]))
-            self.count("free window")
-            request.swa_from = left
-            if request.handle is not None and not request.handle.window_released:
-                self.pool.unlock_window(request.handle)
-                self.count("unlock window")
-
-    def recover(self) -> None:
-        """SWA pages for all of a request's own tokens, as after a retraction."""
-        idle = [r for r in self.running if not r.busy and r.swa_from > r.prefix]
-        if not idle:
-            return
-        request = self.rng.choice(idle)
-        answer = self.pool.recover(ids_of(request.own), may_wait=self.may_wait())
-        if self.got("recover", answer):
-            assert isinstance(answer, Grant)
-            request.swa_from = request.prefix
-            self.write(self.new_pages(answer), [])
-
-    # The rest
-
     def fill(self) -> None:
-        """Cache prompts until there is no room."""
-        refused = self.counts["insert refused"]
+        """Cache prompts until there is no room, some with a state: each of those makes a float move."""
         with self.pool.step():
-            while self.counts["insert refused"] == refused:
-                self.insert()
-                if self.rng.random() < 0.3:
-                    self.prompts.remember(self.prompts.next())
+            while True:
+                with_state = self.has_states and self.rng.random() < 0.2
+                if not self.got("insert", self.pool.insert(as_key(self.prompts.next()), with_state=with_state)):
+                    break
+        for index, member in enumerate(self.pool.store.members):
+            self.stamps.write(index, np.flatnonzero(member.page_of_np).astype(np.int32))
 
     def match(self) -> None:
         """Look a prompt up."""
@@ -355,8 +104,9 @@ class Engine:
         full = [i for request in self.running for i in request.own]
         swa = [i for request in self.running for i in request.swa_ids()]
         states = [request.state for request in self.running if request.state]
-        return Owned(*[np.concatenate([ids_of(ids), *more]) for ids, more in ((full, self.hogs), (swa, self.hogs))],
-                     ids_of(states))
+        with_hogs = (np.concatenate([ids_of(ids), *self.hogs]) for ids in (full, swa))
+        locks = [request.handle for request in self.running if request.handle is not None]
+        return Owned(next(with_hogs), next(with_hogs), ids_of(states), locks)
 
     def check(self) -> None:
         """Every invariant, every page."""

@@ -1,14 +1,15 @@
 """What goes wrong around a pool: gates that flap, demands that can never be met, and calls that must be refused."""
 
+from array import array
 from collections.abc import Callable
 from zlib import crc32
 
 import numpy as np
+from tests.fast.soak_engine import Engine
+from tests.fast.soak_requests import as_key, ids_of
 
 from poolproof_fast.errors import RefusedError
 from poolproof_spec.outcome import Impossible
-from tests.fast.soak_engine import Engine
-from tests.fast.soak_requests import as_key, ids_of
 
 GATE_SHUT = 40
 """A gate stays shut for at most so many actions."""
@@ -18,21 +19,24 @@ class Faults:
     """Faults are injected into an engine's loop as further actions."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.gate_due = engine, 0
+        self.engine, self.gate_due, self.copied_bytes = engine, 0, 0
         engine.choices += [(self.flap_gate, 1), (self.ask_too_much, 0.5), (self.call_badly, 1.5)]
 
     def flap_gate(self) -> None:
         """Shut the gate; it opens again some actions later."""
         engine = self.engine
-        is_open = engine.pool.store.gate_open
-        if is_open or engine.actions >= self.gate_due:
-            engine.pool.gate(open=not is_open)
+        if engine.pool.store.gate_open:
+            engine.pool.gate(open=False)
             engine.count("gate")
             self.gate_due = engine.actions + engine.rng.randint(1, GATE_SHUT)
+            self.copied_bytes = engine.pool.store.arena.copied_bytes
 
     def look_at_gate(self) -> None:
-        """Open it when it is due."""
-        if not self.engine.pool.store.gate_open and self.engine.actions >= self.gate_due:
+        """Open it when it is due; no page was copied behind it."""
+        store = self.engine.pool.store
+        if not store.gate_open and self.engine.actions >= self.gate_due:
+            moved = store.arena.copied_bytes - self.copied_bytes
+            assert not moved, f"[P7] {moved} bytes of pages were moved behind a shut gate"
             self.engine.pool.gate(open=True)
             self.engine.count("gate")
 
@@ -40,9 +44,9 @@ class Faults:
         """Whatever a refused call could have changed."""
         pool = self.engine.pool
         store, cache = pool.store, pool.cache
-        contents = [store.tokens.owner_np, store.states.owner_np]
+        contents: list[bytearray | array[int]] = [store.tokens.owner, store.states.owner]
         for member in store.members:
-            contents += [member.page_of_np, member.vacant_np]
+            contents += [member.page_of, member.vacant]
         crc = 0
         for content in contents:
             crc = crc32(content, crc)

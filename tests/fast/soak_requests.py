@@ -4,15 +4,13 @@ from array import array
 from random import Random
 
 import numpy as np
+from tests.fast.soak_stamps import Stamps, Words
 
 from poolproof_fast.events import PlainEvent
 from poolproof_fast.flights import Flight
 from poolproof_fast.pages import Ids, Pages
 from poolproof_fast.prefix_cache import Handle
-from tests.fast.soak_stamps import Stamps, Words
 
-REMEMBERED = 4096
-"""Finished prompts that later ones may go on from."""
 LONGEST_PAGES = 40
 """No prompt is longer."""
 READ_PAGES = 48
@@ -27,8 +25,8 @@ def ids_of(numbers: list[int]) -> Ids:
 class Prompts:
     """Page keys of prompts: shared documents, turns that go on from finished ones, and unrelated ones."""
 
-    def __init__(self, rng: Random, document_count: int) -> None:
-        self.rng = rng
+    def __init__(self, rng: Random, document_count: int, remembered: int) -> None:
+        self.rng, self.remembered = rng, remembered
         self.documents = [self.fresh(rng.randint(1, 12)) for _ in range(document_count)]
         self.finished: list[list[int]] = []
 
@@ -50,10 +48,12 @@ class Prompts:
 
     def remember(self, key: list[int]) -> None:
         """A prompt and its answer that a later turn may go on from."""
-        if len(self.finished) < REMEMBERED:
+        if not key:
+            return
+        if len(self.finished) < self.remembered:
             self.finished.append(key)
         else:
-            self.finished[self.rng.randrange(REMEMBERED)] = key
+            self.finished[self.rng.randrange(self.remembered)] = key
 
 
 class Request:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from poolproof_fast.adoption import AdoptError
+from poolproof_fast.errors import NotLockedError
 from poolproof_fast.prefix_cache import Handle, PrefixCache, Victims
 from poolproof_reference.prefix_cache import Node
 from poolproof_reference.prefix_cache import PrefixCache as ReferenceCache
@@ -329,8 +330,10 @@ def test_an_unlocked_handle_is_refused() -> None:
     handle = cache.lock((1, 2))
     assert handle is not None
     cache.unlock(handle)
-    with pytest.raises(KeyError):
-        cache.unlock(handle)
+    for give_back in (cache.unlock, cache.unlock_window):
+        with pytest.raises(NotLockedError):
+            give_back(handle)
+    assert not np.count_nonzero(cache.tree.nodes.swa_locks_view)
 
 
 def test_keys_may_be_as_large_as_63_bits() -> None:

@@ -11,7 +11,8 @@ from typing import BinaryIO
 import msgspec
 
 from poolproof_conformance.bench.protocol import Answer, Ask
-from poolproof_conformance.bench.subject import Bench, CannotError, Subject
+from poolproof_conformance.bench.runs import Bench
+from poolproof_conformance.bench.subject import CannotError, Subject
 
 
 def make_subject(arguments: Sequence[str]) -> Subject:

@@ -2,10 +2,15 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from poolproof_conformance.bench.results import Results
-from poolproof_conformance.bench.table import MET_WORDS, cell_words, measured_words, notes
+from poolproof_conformance.bench.table import (
+    MET_WORDS,
+    bound_words,
+    cell_words,
+    gpu_words,
+    measured_words,
+    notes,
+)
 from poolproof_conformance.bench.works import work_named
 
 PLOT_NAME = "performance-growth.svg"
@@ -81,7 +86,10 @@ def _works(results: Results) -> Iterator[str]:
 
 
 def _gpu(results: Results) -> Iterator[str]:
-    if results.gpu is None:
+    if not results.gpu:
         return
     yield "## GPU\n"
-    yield "```json\n" + msgspec.json.format(msgspec.json.encode(results.gpu), indent=2).decode() + "\n```\n"
+    yield "A rate is held against a plain copy in the same run, a number against the number that is allowed.\n"
+    yield "| work | size | measured | bound |\n|---|---|---:|---:|"
+    for figure in results.gpu:
+        yield f"| {figure.work} | {figure.size} | {gpu_words(figure)} | {bound_words(figure)} |"

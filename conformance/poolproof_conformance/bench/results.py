@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -45,6 +44,20 @@ class BarRow(msgspec.Struct, frozen=True, kw_only=True):
     met: Verdict
 
 
+class GpuFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of bench/gpu.py."""
+
+    work: str
+    size: str
+    value: float | None
+    """None where there is no GPU."""
+    unit: str
+    bound: float | None = None
+    """What it is held against, in the same unit: a plain copy in the same run, or the number allowed."""
+    ratio: float | None = None
+    """value / bound, where the bound is a rate."""
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the benchmark."""
 
@@ -55,8 +68,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     """The conformance run that `fast` passed before anything was timed."""
     rows: tuple[Row, ...]
     bars: tuple[BarRow, ...]
-    gpu: Any = None
-    """What bench/gpu.py measured; None without --gpu."""
+    gpu: tuple[GpuFigure, ...] = ()
+    """What bench/gpu.py measured; empty without --gpu."""
 
     def row(self, work: str, size: int, subject: str) -> Row | None:
         """That cell, if it is there."""

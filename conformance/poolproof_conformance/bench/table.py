@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from poolproof_conformance.bench.results import BarRow, Results, Row
+from poolproof_conformance.bench.results import BarRow, GpuFigure, Results, Row
 from poolproof_conformance.bench.works import work_named
 
 MET_WORDS = {True: "met", False: "missed", None: "not measured"}
@@ -87,6 +87,29 @@ def bars_table(results: Results) -> Table:
         colour = {True: "green", False: "red", None: "yellow"}[bar.met]
         table.add_row(bar.work, bar.bar, measured_words(bar), f"[{colour}]{MET_WORDS[bar.met]}[/{colour}]")
     return table
+
+
+def gpu_table(results: Results) -> Table:
+    """A line for each figure of the GPU."""
+    table = Table(title="GPU", title_justify="left")
+    for name in ("work", "size", "measured", "bound"):
+        table.add_column(name, justify="right" if name in ("measured", "bound") else "left")
+    for figure in results.gpu:
+        table.add_row(figure.work, figure.size, gpu_words(figure), bound_words(figure))
+    return table
+
+
+def gpu_words(figure: GpuFigure) -> str:
+    """A figure with its unit, which says so where there is none."""
+    return figure.unit if figure.value is None else f"{figure.value:.4g} {figure.unit}"
+
+
+def bound_words(figure: GpuFigure) -> str:
+    """What a figure is held against, and its share of it where that is a rate."""
+    if figure.bound is None:
+        return ""
+    share = f" ({figure.ratio:.0%})" if figure.ratio is not None else ""
+    return f"{figure.bound:.4g}{share}"
 
 
 def measured_words(bar: BarRow) -> str:

@@ -40,7 +40,7 @@ class Work:
         if self.name == "alloc-free":
             return max(4, self.operations // max(1, size // 16))
         if self.name == "evict-victims":
-            return max(1, self.operations // size)
+            return max(8 if size <= 100 else 1, self.operations // size)
         return self.operations
 
     def warming_at(self, size: int) -> int:

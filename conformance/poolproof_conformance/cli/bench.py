@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 
 from poolproof_conformance.atomic_file import check_writable, write_atomically
@@ -15,9 +16,9 @@ from poolproof_conformance.bench.machine import libraries, machine
 from poolproof_conformance.bench.measure import cells_of, measure
 from poolproof_conformance.bench.page import page_text
 from poolproof_conformance.bench.plot import require_matplotlib, write_plot
-from poolproof_conformance.bench.results import Results, read_results, to_json
+from poolproof_conformance.bench.results import GpuFigure, Results, read_results, to_json
 from poolproof_conformance.bench.session import named_subjects
-from poolproof_conformance.bench.table import bars_table, notes, results_table
+from poolproof_conformance.bench.table import bars_table, gpu_table, notes, results_table
 from poolproof_conformance.bench.works import WORKS, work_named
 from poolproof_conformance.cli.terminal import EXIT_CODES, EXIT_INTERRUPTED, note, progress, say
 from poolproof_conformance.errors import PoolproofError
@@ -138,7 +139,7 @@ def _measured(
         gate=gate,
         rows=rows,
         bars=judged(rows),
-        gpu=measure_gpu() if measure_gpu else None,
+        gpu=msgspec.convert(msgspec.to_builtins(measure_gpu()), tuple[GpuFigure, ...]) if measure_gpu else (),
     )
 
 
@@ -151,11 +152,13 @@ def _gpu_measure() -> Any:
 
 
 def _show(results: Results) -> None:
-    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    console = Console(width=None if Console().is_terminal else 240, highlight=False)
     console.print(results_table(results))
     for line in notes(results):
         say(f"  {line}")
     console.print(bars_table(results))
+    if results.gpu:
+        console.print(gpu_table(results))
     note(results.gate)
 
 

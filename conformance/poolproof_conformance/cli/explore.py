@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from poolproof_conformance.atomic_file import write_atomically
 from poolproof_conformance.cli.explore_progress import progress
 from poolproof_conformance.cli.terminal import (
     EXIT_CODES,
@@ -22,7 +21,7 @@ from poolproof_conformance.cli.terminal import (
 )
 from poolproof_conformance.errors import PoolproofError
 from poolproof_conformance.explorer.configuration import Configuration
-from poolproof_conformance.explorer.configurations import FAMILY, configuration_named
+from poolproof_conformance.explorer.configurations import FAMILY, LARGE, configuration_named
 from poolproof_conformance.explorer.counterexample import violations
 from poolproof_conformance.explorer.exploration import Counts, Engine, Exploration
 from poolproof_conformance.explorer.limits import Limits
@@ -177,6 +176,39 @@ def _plain(
     return replace(result, violations=shown)
 
 
+def _packed(
+    configuration: Configuration,
+    policy_name: str,
+    symmetry: bool,
+    device: str,
+    limits: Limits,
+    checkpoint: Path | None,
+    resume: bool,
+    folder: Path,
+    on_progress: Callable[[Counts], None],
+) -> Exploration:
+    from poolproof_conformance.explorer.packed.running import run_packed
+
+    return run_packed(
+        configuration,
+        policy_name,
+        symmetry=symmetry,
+        device=device,
+        limits=limits,
+        checkpoint=checkpoint,
+        resume=resume,
+        folder=folder,
+        on_progress=on_progress,
+    )
+
+
+def _export(configuration: Configuration) -> int:
+    from poolproof_conformance.explorer.promela import promela
+
+    say(promela(configuration).rstrip())
+    return 0
+
+
 def _only_packed(**given: bool) -> None:
     for option, is_given in given.items():
         if is_given:
@@ -184,7 +216,7 @@ def _only_packed(**given: bool) -> None:
 
 
 def _list() -> None:
-    for configuration in FAMILY:
+    for configuration in (*FAMILY, *LARGE):
         say(f"{configuration.name}: {configuration.about}")
         say(f"  {arena_words(configuration.geometry)}")
         say(f"  {', '.join(call_words(operation) for operation in configuration.operations)}")

@@ -14,7 +14,7 @@ from poolproof_conformance.cli.terminal import PLAIN_LINE_EVERY_S, note
 from poolproof_conformance.explorer.exploration import Counts
 
 
-class progress:  # noqa: N801 - used as a function
+class progress:
     """A context manager: yields a function that is told the counts."""
 
     def __init__(self, what: str) -> None:

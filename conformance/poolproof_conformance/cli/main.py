@@ -8,15 +8,19 @@ from collections.abc import Sequence
 import click
 
 from poolproof_conformance.cli.bench import bench
+from poolproof_conformance.cli.campaign import campaign
 from poolproof_conformance.cli.check import check
 from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
 from poolproof_conformance.cli.explore import explore
 from poolproof_conformance.cli.prove import prove
 from poolproof_conformance.cli.replay import replay
+from poolproof_conformance.cli.report import report
 from poolproof_conformance.cli.search import search
+from poolproof_conformance.cli.show import show
 from poolproof_conformance.cli.targets import targets
 from poolproof_conformance.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, note
+from poolproof_conformance.cli.vectors import vectors
 from poolproof_conformance.errors import PoolproofError
 
 
@@ -35,7 +39,21 @@ def cli() -> None:
     """
 
 
-for command in (bench, check, conform, replay, explain, explore, prove, search, targets):
+for command in (
+    bench,
+    campaign,
+    check,
+    conform,
+    replay,
+    explain,
+    report,
+    show,
+    explore,
+    prove,
+    search,
+    targets,
+    vectors,
+):
     cli.add_command(command)
 
 

@@ -5,6 +5,7 @@ that what a page reads afterwards depends on that operation alone.
 """
 
 import marshal
+from collections.abc import Callable
 from typing import Any
 
 from poolproof_reference.joint_pool import JointPool
@@ -75,7 +76,13 @@ def frozen_of(stored: bytes) -> Frozen:
 
 
 def _hold(hold: Hold) -> Frozen:
-    return hold.name, hold.ids, hold.swa_ids, hold.state_ids
+    """The order of token ids counts; SWA pages are told by them, in whatever order they came."""
+    return hold.name, hold.ids, tuple(sorted(hold.swa_ids, key=_place(hold))), hold.state_ids
+
+
+def _place(hold: Hold) -> Callable[[int], int]:
+    place = {identifier: number for number, identifier in enumerate(hold.ids)}
+    return lambda identifier: place.get(identifier, len(place) + identifier)
 
 
 def _thawed_hold(frozen: Frozen) -> Hold:

@@ -51,36 +51,85 @@ def _faulty(name: str, fault: str, caught_by: str, wrong: type[object]) -> Fault
 
 
 FAULTY_FAST: tuple[FaultyFast, ...] = (
-    _faulty("takes-portion-whole", "Takes all the victims that it looked at together.", "x", planning.PortionWhole),
-    _faulty("halves-one-short", "Halves to one victim too few.", "x", planning.HalvesShort),
-    _faulty("halves-one-far", "Halves to one victim too many.", "x", planning.HalvesFar),
-    _faulty("trusts-its-guess", "Takes as many victims as would do on the average.", "x", planning.TrustsGuess),
-    _faulty("totals-without-tombstones", "Rejects what only tombstones would make fit.", "x", planning.NoTombstones),
-    _faulty("newest-leaf-first", "Begins with the newest leaf.", "x", planning.NewestFirst),
-    _faulty("spares-nothing", "Gives no victim back that later ones made needless.", "x", planning.SparesNothing),
-    _faulty("spares-oldest-first", "Gives back the oldest victims, not the newest.", "x", planning.SparesOldest),
-    _faulty("spares-children-alone", "Spares a node and evicts its parent.", "x", planning.SparesChildrenAlone),
-    _faulty("spares-together", "Spares together what can be spared alone.", "x", planning.SparesTogether),
-    _faulty("frees-own-room", "Frees what is demanded of each side, where less would do.", "x", planning.OwnRoom),
-    _faulty("pins-before-eviction", "Does not see that victims are pinned too.", "x", planning.EarlyPins),
-    _faulty("ignores-pins", "Takes all that is live for movable.", "x", planning.IgnoresPins),
-    _faulty("counts-pending-as-free", "Counts pages that a reader holds as free.", "x", planning.PendingAsFree),
-    _faulty("impossible-for-locks", "Calls final what only locks forbid.", "x", storing.UnlockedTotals),
-    _faulty("blames-all", "Blames all that can block.", "x", storing.BlamesAll),
-    _faulty("waits-unasked", "Waits for events where its caller does not.", "x", storing.WaitsUnasked),
-    _faulty("keeps-victims-ids", "Frees the pages of its victims and not their ids.", "x", storing.KeepsIds),
-    _faulty("never-settles", "Does not count grouped frees.", "x", storing.NeverSettles),
-    _faulty("swa-freed-twice", "Frees SWA pages again that left with the window.", "x", storing.SwaTwice),
-    _faulty("float-at-home", "Begins an empty float at its first page.", "x", storing.FloatAtHome),
-    _faulty("forgets-birth", "Takes new pages for older than forwards in flight.", "x", storing.ForgetsBirth),
-    _faulty("forgets-waits", "Frees a pending page at the first of its events.", "x", storing.ForgetsWaits),
-    _faulty("moves-behind-gate", "Moves pages behind a closed gate.", "x", storing.IgnoresGate),
-    _faulty("moves-written", "Moves pages that a forward is writing.", "x", storing.MovesWritten),
-    _faulty("copies-backwards", "Runs its batches in the wrong order.", "x", storing.CopiesBackwards),
-    _faulty("moves-without-bytes", "Moves names and not bytes.", "x", storing.NoCopies),
-    _faulty("moves-without-pending", "Leaves nothing pending behind.", "x", storing.LeavesNothing),
-    _faulty("forgets-hygiene", "Hands pages out with another member's bytes.", "x", storing.NoHygiene),
-    _faulty("split-unlocks", "Splits a locked node and locks the lower part alone.", "x", storing.SplitUnlocks),
-    _faulty("forgets-unlocked", "Overlooks old entries that were unlocked since.", "x", storing.ForgetsUnlocked),
+    _faulty(
+        "takes-portion-whole",
+        "Takes all the victims that it looked at together.",
+        "first-sufficient irredundant",
+        planning.PortionWhole,
+    ),
+    _faulty("halves-one-short", "Halves to one victim too few.", "complete preserving", planning.HalvesShort),
+    _faulty("halves-one-far", "Halves to one victim too many.", "first-sufficient irredundant", planning.HalvesFar),
+    _faulty(
+        "trusts-its-guess",
+        "Takes as many victims as would do on the average.",
+        "first-sufficient complete",
+        planning.TrustsGuess,
+    ),
+    _faulty(
+        "totals-without-tombstones", "Rejects what only tombstones would make fit.", "complete", planning.NoTombstones
+    ),
+    _faulty("newest-leaf-first", "Begins with the newest leaf.", "policy-order", planning.NewestFirst),
+    _faulty(
+        "spares-nothing", "Gives no victim back that later ones made needless.", "irredundant", planning.SparesNothing
+    ),
+    _faulty(
+        "spares-oldest-first", "Gives back the oldest victims, not the newest.", SAME_VICTIMS, planning.SparesOldest
+    ),
+    _faulty(
+        "spares-children-alone", "Spares a node and evicts its parent.", "locks-kept", planning.SparesChildrenAlone
+    ),
+    _faulty(
+        "spares-together", "Spares together what can be spared alone.", "complete preserving", planning.SparesTogether
+    ),
+    _faulty(
+        "frees-own-room",
+        "Frees what is demanded of each side, where less would do.",
+        "complete first-sufficient",
+        planning.OwnRoom,
+    ),
+    _faulty("pins-before-eviction", "Does not see that victims are pinned too.", "complete", planning.EarlyPins),
+    _faulty("ignores-pins", "Takes all that is live for movable.", "complete", planning.IgnoresPins),
+    _faulty("counts-pending-as-free", "Counts pages that a reader holds as free.", "complete", planning.PendingAsFree),
+    _faulty("impossible-for-locks", "Calls final what only locks forbid.", "honest-reason", storing.UnlockedTotals),
+    _faulty("blames-all", "Blames all that can block.", "honest-reason", storing.BlamesAll),
+    _faulty("waits-unasked", "Waits for events where its caller does not.", "gates-and-events", storing.WaitsUnasked),
+    _faulty(
+        "keeps-victims-ids",
+        "Frees the pages of its victims and not their ids.",
+        "pages-and-ids-partition",
+        storing.KeepsIds,
+    ),
+    _faulty("never-settles", "Does not count grouped frees.", "deferred-frees complete", storing.NeverSettles),
+    _faulty(
+        "swa-freed-twice",
+        "Frees SWA pages again that left with the window.",
+        "pages-and-ids-partition",
+        storing.SwaTwice,
+    ),
+    _faulty("float-at-home", "Begins an empty float at its first page.", "extents-ordered", storing.FloatAtHome),
+    _faulty(
+        "forgets-birth", "Takes new pages for older than forwards in flight.", "effects-exact", storing.ForgetsBirth
+    ),
+    _faulty(
+        "forgets-waits",
+        "Frees a pending page at the first of its events.",
+        "pages-and-ids-partition",
+        storing.ForgetsWaits,
+    ),
+    _faulty("moves-behind-gate", "Moves pages behind a closed gate.", "gates-and-events", storing.IgnoresGate),
+    _faulty("moves-written", "Moves pages that a forward is writing.", "gates-and-events", storing.MovesWritten),
+    _faulty("copies-backwards", "Runs its batches in the wrong order.", "payloads-kept", storing.CopiesBackwards),
+    _faulty("moves-without-bytes", "Moves names and not bytes.", "payloads-kept", storing.NoCopies),
+    _faulty("moves-without-pending", "Leaves nothing pending behind.", "gates-and-events", storing.LeavesNothing),
+    _faulty("forgets-hygiene", "Hands pages out with another member's bytes.", CLEAN_PAGES, storing.NoHygiene),
+    _faulty(
+        "split-unlocks", "Splits a locked node and locks the lower part alone.", "handles-exact", storing.SplitUnlocks
+    ),
+    _faulty(
+        "forgets-unlocked",
+        "Overlooks old entries that were unlocked since.",
+        "policy-order complete",
+        storing.ForgetsUnlocked,
+    ),
 )
 """Each is caught by the first rule that it names; the tests find a history for it."""

@@ -88,7 +88,8 @@ class NoTombstones(Planner):
     def first_sufficient(self, question: Question) -> Victims | None:
         """None unless leaves alone could do."""
         steps = self.cache.walk().take(2 * self.cache.entry_count)
-        return super().first_sufficient(question) if question.could_fit(steps.select(steps.kind == LEAF).freed()) else None
+        freed = steps.select(steps.kind == LEAF).freed()
+        return super().first_sufficient(question) if question.could_fit(freed) else None
 
 
 class NewestFirst(Planner):
@@ -124,7 +125,11 @@ class SparesOldest(Planner):
 
     def spared(self, question: Question, victims: Victims) -> Victims:
         """What may be spared with all above it, in the order of the policy."""
-        kept, parents, stages = np.ones(len(victims), dtype=np.bool_), parent_positions(victims), question.stages(victims)
+        kept, parents, stages = (
+            np.ones(len(victims), dtype=np.bool_),
+            parent_positions(victims),
+            question.stages(victims),
+        )
         for first in range(len(victims) - 1):
             chain, node = [], first
             while node >= 0:

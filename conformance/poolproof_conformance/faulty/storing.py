@@ -12,8 +12,8 @@ from poolproof_fast.pins import Pins
 from poolproof_fast.pool import FastPool
 from poolproof_fast.prefix_cache import Victims
 from poolproof_fast.question import Needed
-from poolproof_fast.reclaim import Reclaim
 from poolproof_fast.recency import Recency
+from poolproof_fast.reclaim import Reclaim
 from poolproof_fast.staging import Words
 from poolproof_fast.store import NO_IDS, Store, Window
 from poolproof_spec.outcome import Blocked
@@ -184,6 +184,8 @@ class NoCopies(Arena):
 
 class LeavesNothing(Flights):
     """Frees the old place of a page under its readers in flight."""
+
+    __slots__ = ()
 
     def leave_behind(self, member: MemberPages, ids: Ids, sources: Pages) -> None:
         """Vacant at once."""

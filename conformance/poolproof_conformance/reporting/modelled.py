@@ -5,6 +5,7 @@ from typing import NamedTuple
 from poolproof_reference.errors import RefusedError
 from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.prefix_cache import Node
+from poolproof_spec.calls import is_good_call
 from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import AnyOutcome, Refused
 from poolproof_spec.state import PoolState
@@ -28,6 +29,8 @@ def model_answer(state: PoolState, operation: AnyOperation) -> Modelled | None:
         try:
             outcome = pool.apply(operation)
         except RefusedError as error:
+            if is_good_call(state, operation):
+                return None  # pages of a good call that are not there: lost before
             outcome = Refused(error=type(error).__name__, message=str(error))
         return Modelled(outcome, pool.observe())
     except (AssertionError, LookupError, ValueError, StopIteration):

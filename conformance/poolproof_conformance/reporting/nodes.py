@@ -9,6 +9,9 @@ from poolproof_spec.state import Entry, PoolState
 from poolproof_spec.steps import Key, age, tree_of
 from poolproof_spec.transition import cached_pages
 
+MOST_ROWS = 30
+"""Nodes up to which all are shown; of more, those to which something happens and the oldest."""
+OLDEST = 5
 KEPT = ""
 """The fate of a node to which nothing happened."""
 
@@ -42,10 +45,11 @@ def node_rows(
     old, new = tree_of(before), tree_of(after)
     both = {**new, **old}
     ranks = {entry.key: number for number, entry in enumerate(sorted(before.entries, key=age), 1)}
-    return tuple(
+    rows = [
         _row(both[key], branch, ranks.get(key, 0), letters.get(key, "?"), before, after, modelled)
         for key, branch in _branches(both)
-    )
+    ]
+    return tuple(row for row in rows if len(rows) <= MOST_ROWS or row.fate or row.model_fate or row.recency <= OLDEST)
 
 
 def _branches(tree: Mapping[Key, Entry]) -> Iterator[tuple[Key, str]]:

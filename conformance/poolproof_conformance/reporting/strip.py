@@ -12,7 +12,10 @@ from poolproof_spec.occupancy import pinned_pages
 from poolproof_spec.state import PoolState
 from poolproof_spec.steps import Key
 
-PageKind = Literal["sink", "live", "pending", "free", "beyond"]
+MOST_RUNS = 48
+"""Runs of a lane that are told apart by their owners; of more, neighbours of one kind are shown as one."""
+
+PageKind = Literal["sink", "live", "pending", "free"]
 
 
 class PageRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +113,7 @@ def strip_of(
                 kind=member.kind,
                 anchored=member.anchored,
                 gate_open=state.members[index].gate_open,
-                runs=tuple(_runs(state, index, letters, may_wait)),
+                runs=_few(tuple(_runs(state, index, letters, may_wait))),
                 window=(windows or {}).get(member.name),
             )
             for index, member in enumerate(state.geometry.members)
@@ -140,9 +143,7 @@ def _runs(state: PoolState, index: int, letters: dict[Key, str], may_wait: bool)
         yield _run(member, pages[0], pages[-1] + 1, what)
 
 
-def _run(
-    member: Member, start: int, end: int, what: tuple[PageKind, OwnerKind | None, str, str, bool]
-) -> PageRun:
+def _run(member: Member, start: int, end: int, what: tuple[PageKind, OwnerKind | None, str, str, bool]) -> PageRun:
     kind, owner_kind, label, owner, pinned = what
     return PageRun(
         start=start,
@@ -154,4 +155,27 @@ def _run(
         label=label,
         owner=owner,
         pinned=pinned,
+    )
+
+
+def _few(runs: tuple[PageRun, ...]) -> tuple[PageRun, ...]:
+    """The runs themselves, or where they are many, neighbours of the same kind as one."""
+    if len(runs) <= MOST_RUNS:
+        return runs
+    together = groupby(runs, key=lambda run: (run.kind, run.owner_kind, run.pinned))
+    return tuple(_together(list(group)) for _, group in together)
+
+
+def _together(runs: list[PageRun]) -> PageRun:
+    first, last = runs[0], runs[-1]
+    if len(runs) == 1:
+        return first
+    owners = {"cached": "cached nodes", "request": "requests"}.get(first.owner_kind or "", "owners")
+    labels = {run.label for run in runs}
+    return msgspec.structs.replace(
+        first,
+        end=last.end,
+        end_byte=last.end_byte,
+        label=f"{first.label}…{last.label}",
+        owner=f"{len(labels)} {owners} ({first.label} to {last.label})",
     )

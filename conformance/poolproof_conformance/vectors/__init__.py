@@ -1,1 +1,1 @@
-"""Test vectors as JSON: made from the specification, held against it and against targets, for consumers in any language."""
+"""Test vectors as JSON: made from the specification, for consumers in any language; held against it and targets."""

@@ -63,9 +63,7 @@ def fits_answer(geometry: Geometry, needs: Sequence[Need]) -> FitsAnswer:
         )
         return FitsAnswer(result="fits", windows=windows)
     member, window = next(
-        (member, window)
-        for member, window in zip(geometry.members, found.windows, strict=True)
-        if not window.fits
+        (member, window) for member, window in zip(geometry.members, found.windows, strict=True) if not window.fits
     )
     return FitsAnswer(result="does_not_fit", fails_at=member.name, needed_end=int(window.end))
 

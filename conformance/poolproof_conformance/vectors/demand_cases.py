@@ -122,7 +122,9 @@ def _flags(geometry: Geometry, call: op.AnyDemand, pages: PageDemand | None) -> 
             lengths = (tokens,)
         case op.Extend(prefix_lens=prefixes, seq_lens=seqs):
             lengths = (*prefixes, *seqs)
-            if any(0 < seq - prefix and -(-seq // t) == -(-prefix // t) for prefix, seq in zip(prefixes, seqs, strict=True)):
+            if any(
+                seq - prefix > 0 and -(-seq // t) == -(-prefix // t) for prefix, seq in zip(prefixes, seqs, strict=True)
+            ):
                 yield "GrowsInsidePage"
             if len(seqs) > 1:
                 yield "Batch"
@@ -138,7 +140,7 @@ def _flags(geometry: Geometry, call: op.AnyDemand, pages: PageDemand | None) -> 
         case op.Recover():
             yield from ("Recovered",) if pages.swa_pages else ()
         case op.AllocStates(count=count):
-            yield from ("NoSuchMember",) if count and not pages.state_pages else ()
+            yield from ("NoSuchMember" if not pages.state_pages else "States",) if count else ()
     if lengths:
         yield "OneTokenPages" if t == 1 else "PartlyFilled" if any(n % t for n in lengths) else "PageBoundary"
 

@@ -67,7 +67,9 @@ def _needs(rng: Random, geometry: Geometry) -> tuple[Need, ...]:
     for member in geometry.members:
         pins: tuple[PageId, ...] = ()
         if rng.random() < 0.45:
-            low = max(member.first_page, -(-position // member.page_bytes)) if rng.random() < 0.85 else member.first_page
+            low = (
+                max(member.first_page, -(-position // member.page_bytes)) if rng.random() < 0.85 else member.first_page
+            )
             pages = range(low, min(member.page_count, low + rng.randint(1, 5)))
             pins = tuple(PageId(page) for page in pages if rng.random() < 0.6)
             position = max(position, (max(pins, default=-1) + 1) * member.page_bytes)
@@ -121,8 +123,8 @@ def fits_flags(geometry: Geometry, needs: tuple[Need, ...], answer: FitsAnswer) 
     if fits_answer(free, needs).result != answer.result:
         yield "AnchorCosts"
     if answer.windows is None:
-        member = next(i for i, member in enumerate(geometry.members) if member.name == answer.fails_at)
-        if needs[member].pinned and (answer.needed_end or 0) <= geometry.members[member].page_count:
+        failed = geometry.index_of(answer.fails_at or "")
+        if needs[failed].pinned and (answer.needed_end or 0) <= geometry.members[failed].page_count:
             yield "PinBelowReach"
         return
     below = 0

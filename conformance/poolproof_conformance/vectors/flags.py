@@ -26,8 +26,11 @@ FLAGS: dict[str, Flag] = {
     "NoTail": Flag("No token needs an SWA page: FULL pages alone are demanded.", "demand"),
     "TailIntoPrefix": Flag("The tail reaches back into the prefix: only new pages count.", "demand"),
     "Recovered": Flag("SWA pages alone, for ids that have FULL pages already.", "demand"),
+    "States": Flag("State pages alone: one and its id for each state.", "demand"),
     "NoSuchMember": Flag("The chain has no member for what is asked, so nothing is demanded of it.", "demand"),
-    "BadCall": Flag("A size or length that makes no sense: refused, and nothing changes.", "g2-refusal-changes-nothing"),
+    "BadCall": Flag(
+        "A size or length that makes no sense: refused, and nothing changes.", "g2-refusal-changes-nothing"
+    ),
     # fits.json
     "Chain1": Flag("One member.", "d-sweep"),
     "Chain2": Flag("Two members, low and high.", "d-sweep"),
@@ -70,7 +73,6 @@ FLAGS: dict[str, Flag] = {
     "StatesDemanded": Flag("States are demanded; token pages may pay for them.", "demand"),
     "Untied": Flag("SWA or FULL pages are demanded alone, or not equally many.", "demand"),
     # counterexamples.json
-    "WrongGrant": Flag("A known target grants what is to be rejected.", "policies"),
     "WrongRejection": Flag("A known target rejects what is to be granted.", "p2-complete"),
     "TooDear": Flag("A known target evicts more cached pages than the answer.", "p1-first-sufficient"),
     "LossyRejection": Flag("A known target evicts cached pages, and rejects.", "p3-preserving"),

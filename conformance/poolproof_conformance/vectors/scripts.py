@@ -1,4 +1,4 @@
-"""Random histories for vectors: a function of a seeded `Random` alone, so that an export gives the same cases anywhere."""
+"""Random histories for vectors: a function of a seeded `Random` alone, so that every export gives the same cases."""
 
 from collections.abc import Iterator
 from random import Random
@@ -15,7 +15,10 @@ def small_arena(rng: Random, layout_name: str) -> Geometry:
     """An arena of a few pages a member, of one of the layouts that serving engines use."""
     chain = LAYOUTS[layout_name]
     page_tokens = rng.choice((1, 1, 2))
-    sizes = {role: rng.choice((48, 176)) if role == "state" else 32 * page_tokens * rng.choice((1, 1, 2, 3)) for _, role, _ in chain}
+    sizes = {
+        role: rng.choice((48, 176)) if role == "state" else 32 * page_tokens * rng.choice((1, 1, 2, 3))
+        for _, role, _ in chain
+    }
     pages, states = rng.randint(*PAIR_PAGES), rng.randint(*STATES)
     total = sum(size * (states if role == "state" else pages) for role, size in sizes.items())
     geometry = derive(
@@ -91,9 +94,9 @@ def _pin(rng: Random, geometry: Geometry) -> Iterator[op.AnyOperation]:
     if what == 0:
         yield op.Gate(open=False)
     elif what == 1:
-        yield op.Launch(event="e")
-        yield from _release(rng, geometry)
-        yield op.Compact()
+        one, page = rng.choice("ab"), TokenCount(geometry.page_tokens)
+        yield from (op.Alloc(name=one, tokens=page), op.Alloc(name="c", tokens=page), op.Launch(event="e"))
+        yield from (op.Free(name=one), op.Compact())
     elif what == 2:
         yield op.GroupBegin()
         yield op.Free(name=rng.choice("abc"))

@@ -1,0 +1,27 @@
+"""Several files of one campaign as one."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from poolproof_conformance.campaigns.store import CampaignFileError, Store
+
+
+def merge_files(out: Path, paths: Sequence[Path]) -> Store:
+    """`out` with every job of the files, and of itself if it is there. Raises CampaignFileError."""
+    for path in paths:
+        if path.absolute() == out.absolute():
+            raise CampaignFileError(f"{path}: is OUT as well", "name each file once, OUT first")
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.read(path)) for path in paths]
+        settings = stores[0].settings()
+        for store in stores:
+            if store.settings() != settings:
+                raise CampaignFileError(
+                    f"{store.path}: settings {store.settings()}, those of {stores[0].path} are {settings}",
+                    "merge files of one campaign only: the same --seed, the same poolproof",
+                )
+        merged = Store.write(out, settings)
+        for store in stores:
+            merged.absorb(store)
+    return merged
