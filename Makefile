@@ -6,10 +6,10 @@ BIN := .venv/bin
 TARGETS := sglang==0.5.22 sglang==0.5.23
 
 .DEFAULT_GOAL := help
-.PHONY: help check prove mutations test gpu lint
+.PHONY: help check prove bench soak mutations test gpu lint
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 check: .venv/made ## Hold the reference and released SGLang against the model; results/check.json
 	$(BIN)/poolproof targets install $(TARGETS)
@@ -19,6 +19,15 @@ check: .venv/made ## Hold the reference and released SGLang against the model; r
 prove: .venv/made ## Prove the theorems with z3, and again with cvc5; results/proofs.json
 	mkdir -p results
 	$(BIN)/poolproof prove --json results/proofs.json --smt2 results/smt2 --receipt results/receipts
+
+bench: .venv/made ## Time the fast pool beside SGLang and vLLM; results/bench.json (a quarter of an hour)
+	$(BIN)/poolproof targets install sglang==0.5.23 vllm==0.33.0
+	mkdir -p results
+	$(BIN)/poolproof bench --json results/bench.json --plot results/bench.svg
+
+soak: .venv/made ## Ten minutes of an engine-like loop on the fast pool, with faults; results/soak.json
+	mkdir -p results
+	$(BIN)/python -m tests.fast.soak --minutes 10 --json results/soak.json
 
 mutations: .venv/made ## Change the specification in small ways; each must turn something red
 	$(BIN)/python -m tests.mutations
