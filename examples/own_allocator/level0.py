@@ -17,6 +17,8 @@ STATE, FULL = 0, 1
 
 
 class SplitPool(PoolAdapter):
+    """States in the lower half, keys and values in the upper one."""
+
     name = "own-split"
     cannot = ("reasons", "work", "in_flight", "gates", "groups", "refusals")
 

@@ -5,10 +5,13 @@ Victims go one by one, the oldest first, and only once it is known that some num
 """
 
 from level0 import FULL, STATE, SplitPool
+
 from poolproof_spec.outcome import Answer
 
 
 class JointPool(SplitPool):
+    """Room is room, whoever had it before."""
+
     name = "own-joint"
 
     def divide(self, border):
@@ -69,7 +72,9 @@ class JointPool(SplitPool):
     def capacity(self, operation):
         """Try for real: as many pages as are said to be there, then one more."""
         available = self.available()
-        return Answer(token_pages=available, exact_granted=self.tried(available), one_more_granted=self.tried(available + 1))
+        return Answer(
+            token_pages=available, exact_granted=self.tried(available), one_more_granted=self.tried(available + 1)
+        )
 
     def tried(self, count):
         if not self.fits(0, count):

@@ -2,10 +2,13 @@
 
 from level0 import FULL, STATE
 from level1 import JointPool
+
 from poolproof_spec.outcome import Done
 
 
 class ExactPool(JointPool):
+    """Nothing goes that could stay."""
+
     name = "own-exact"
 
     def enough(self, live):

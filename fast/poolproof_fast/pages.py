@@ -99,7 +99,7 @@ class MemberPages:
         if self.high - self.low > self.taken:
             page = self.lowest_vacant = self.vacant.find(1, max(self.low, self.lowest_vacant), self.high)
             return page
-        return self.low - 1 if self.low > start else self.high
+        return self.low - 1 if self.low - start > end - self.high else self.high
 
     def bind(self, page: int, identifier: int, launches: int) -> None:
         """Give an id a vacant page."""
@@ -175,16 +175,16 @@ class MemberPages:
         return _joined(found)
 
     def _around(self, count: int, start: int, end: int) -> Pages:
-        """Holes first, then both sides in turn; an empty float begins in the middle of its window."""
+        """Holes first, then where there is more room, so that both neighbours keep some; empty: in the middle."""
         if not self.taken:
             first = min(max((start + end - count) // 2, start), end - count)
             return np.arange(first, first + count, dtype=np.int32)
         holes = min(count, self.high - self.low - self.taken)
         found = [self._lowest(holes, max(self.low, self.lowest_vacant), self.high)] if holes else []
         rest = count - holes
-        below = min((rest + 1) // 2, self.low - start)
-        above = min(rest - below, end - self.high)
-        below = rest - above
+        room_below, room_above = self.low - start, end - self.high
+        below = min(max((rest + room_below - room_above) // 2, rest - room_above, 0), room_below, rest)
+        above = rest - below
         found.append(np.arange(self.low - 1, self.low - 1 - below, -1, dtype=np.int32))
         found.append(np.arange(self.high, self.high + above, dtype=np.int32))
         return _joined(found)

@@ -128,8 +128,7 @@ class Reclaim:
     ) -> Grant:
         store = self.store
         full, swa, state = needed
-        if windows is None:
-            windows = store.windows_as_it_lies(needed)
+        ends = store.ends_as_it_lies(needed) if windows is None else []
         ids = store.tokens.take(full, owner) if full else NO_IDS
         state_ids = store.states.take(state, owner) if state else NO_IDS
         new = swa - len(recovered)
@@ -139,7 +138,9 @@ class Reclaim:
         given = (ids, swa_ids, state_ids)
         for index, role in enumerate(store.role_of):
             if len(given[role]):
-                store.bind(index, given[role], windows[index])
+                window = windows[index] if windows is not None else store.room(index, ends[index])
+                assert window is not None, "a member that is asked for pages has a window"
+                store.bind(index, given[role], window)
         return Grant(ids, swa_ids, state_ids)
 
 

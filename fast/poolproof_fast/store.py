@@ -26,8 +26,8 @@ from poolproof_spec.source_text import compile_sweep
 NO_IDS: Ids = np.empty(0, dtype=np.int32)
 NO_IDS.flags.writeable = False
 
-Window = tuple[int, int] | None
-"""[start, end) in pages of a member; None for an empty one."""
+Window = tuple[int, int]
+"""[start, end) in pages of a member."""
 
 
 class Store:
@@ -47,7 +47,7 @@ class Store:
         self.rule = rule_of(geometry)
         self.role_of = self.rule.role_of
         compiled = compile_sweep(geometry)
-        self._decide, self._windows = compiled.decide, compiled.windows
+        self._decide = compiled.decide
         self.tokens = IdSpace("token", geometry.id_range("full"))
         self.states = IdSpace("state", geometry.id_range("state"))
         spaces = [self.states if member.role == "state" else self.tokens for member in geometry.members]
@@ -67,6 +67,9 @@ class Store:
         self.flights = Flights(self.members)
         self.gate_open = True
         self.poison_freed = poison_freed
+        self._page_bytes = [int(member.page_bytes) for member in geometry.members]
+        self._anchored_up = [member.anchored and member.kind == "up" for member in geometry.members]
+        self._anchored_down = [member.anchored and member.kind == "down" for member in geometry.members]
         self._floats = any(member.kind == "float" for member in geometry.members)
 
     # What fits
@@ -89,31 +92,39 @@ class Store:
 
     # Taking pages
 
-    def windows_as_it_lies(self, needed: Needed) -> list[Window]:
-        """The sweep's windows, each end raised to where the next member begins; only floats ask for them."""
-        if not self._floats:
-            return [None] * len(self.members)
-        arguments = self._as_it_lies(needed)
-        found = self._windows(*arguments)
-        windows: list[Window] = []
-        limit = int(self.geometry.total_bytes)
-        for index in range(len(self.members) - 1, -1, -1):
-            member = self.geometry.members[index]
-            if not (arguments[4 * index] or arguments[4 * index + 3]):
-                if member.anchored and member.kind == "down":
-                    limit = min(limit, member.page_count * member.page_bytes)
-                windows.append(None)
-                continue
-            start = found[1 + 2 * index]
-            windows.append((start, min(member.page_count, limit // member.page_bytes)))
-            limit = start * member.page_bytes
-        windows.reverse()
-        return windows
+    def ends_as_it_lies(self, needed: Needed) -> list[int]:
+        """For each member, how far up it may reach so that those above it still find room, nothing being moved.
+
+        The sweep's mirror image: each member above begins as high as what it holds and is asked for allows. Only floats
+        ask for it, so that they need not cling to what lies below them.
+        """
+        ends = [member.page_count for member in self.members]
+        if self._floats:
+            limit = int(self.geometry.total_bytes)
+            for index in range(len(ends) - 1, -1, -1):
+                member, size = self.members[index], self._page_bytes[index]
+                count = member.taken + needed[self.role_of[index]]
+                if count:
+                    ends[index] = end = min(member.page_count, limit // size)
+                    limit = min(member.low, end - count) * size
+                elif self._anchored_down[index]:
+                    limit = min(limit, member.page_count * size)
+        return ends
+
+    def room(self, index: int, end: int) -> Window:
+        """From what lies below a member now up to `end`: where its pages may be bound."""
+        position = 0
+        for below in range(index):
+            member, size = self.members[below], self._page_bytes[below]
+            if member.taken:
+                position = member.high * size
+            elif self._anchored_up[below]:
+                position = max(position, member.first_page * size)
+        return max(self.members[index].first_page, -(-position // self._page_bytes[index])), end
 
     def bind(self, index: int, ids: Ids, window: Window) -> None:
         """Give each id a vacant page of the window; its bytes hold nothing of another member's."""
-        member = self.members[index]
-        start, end = window if window is not None else (member.first_page, member.page_count)
+        member, (start, end) = self.members[index], window
         if len(ids) == 1:
             page, identifier = member.next_page(start, end), int(ids[0])
             member.bind(page, identifier, self.flights.launched)
@@ -147,7 +158,7 @@ class Store:
 
     # Moving pages
 
-    def make_room(self, needed: Needed, may_wait: bool) -> tuple[list[Window], tuple[int, ...], int]:
+    def make_room(self, needed: Needed, may_wait: bool) -> tuple[list[Window | None], tuple[int, ...], int]:
         """Move pages so that a demand that fits lies inside windows: (windows, members moved in, events waited for)."""
         waited = 0
         found = self._least_windows(needed, may_wait=False)
@@ -165,7 +176,7 @@ class Store:
             moved.append(index)
         return windows, tuple(moved), waited
 
-    def _least_windows(self, needed: Needed, may_wait: bool) -> tuple[list[Window], list[np.ndarray]] | None:
+    def _least_windows(self, needed: Needed, may_wait: bool) -> tuple[list[Window | None], list[np.ndarray]] | None:
         pins = self.pins(may_wait)
         needs, movable = [], []
         for index, (member, role) in enumerate(zip(self.members, self.role_of, strict=True)):

@@ -10,6 +10,7 @@ from poolproof_conformance.campaigns.plan import Plan
 from poolproof_conformance.campaigns.random_histories import HISTORIES_A_JOB, draw
 from poolproof_conformance.campaigns.rows import Cell
 from poolproof_conformance.campaigns.scope import LONGEST, exhaustive_histories, is_question, makes_sense, scopes
+from poolproof_conformance.campaigns.work import Workshop
 from poolproof_conformance.generator import History
 from poolproof_spec import operation as op
 from poolproof_spec.geometry import LAYOUTS, geometry_problems, layout_name
@@ -110,3 +111,14 @@ def test_random_histories_are_the_same_again_and_grow() -> None:
     assert len(early) == len(late) == HISTORIES_A_JOB
     assert all(layout_name(geometry) == "tri" for geometry, _ in early)
     assert max(len(operations) for _, operations in early) < max(len(operations) for _, operations in late)
+
+
+def test_a_random_job_is_run_and_judged_the_same_again() -> None:
+    job = Job(cell=CELLS[0], stage=RANDOM, number=0, seed=1, history_limit_s=30.0)
+    results = [replace(shop.run(job), seconds=0.0) for shop in (Workshop(), Workshop())]
+    assert results[0] == results[1]
+    assert results[0].histories == HISTORIES_A_JOB
+    assert results[0].operations > 2 * HISTORIES_A_JOB
+    assert results[0].sightings == ()
+    assert results[0].doubts == {}
+    assert results[0].witnessed["first-sufficient"] > 0

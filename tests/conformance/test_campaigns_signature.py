@@ -4,7 +4,7 @@ import pytest
 
 from poolproof_conformance.campaigns.deadline import limited
 from poolproof_conformance.campaigns.limited_run import run_limited
-from poolproof_conformance.campaigns.signature import index_of_same, signature_of, wording
+from poolproof_conformance.campaigns.signature import failing_step, signature_of, wording
 from poolproof_conformance.campaigns.simplify import simplifications, smallest
 from poolproof_conformance.child import TargetFailureError
 from poolproof_conformance.faulty.choosing import EmptiesTheCache, SlackOfOneEntry
@@ -37,20 +37,25 @@ def on(pool_class: type[JointPool], history: History) -> HistoryRun:
     return run_history(ReferenceAdapter(pool_class), *history)
 
 
+def signature(run: HistoryRun, name: str) -> str | None:
+    found = failing_step(run, name)
+    return None if found is None else signature_of(*found)
+
+
 def test_signature_tells_layout_demand_answer_finding_victims_and_circumstances() -> None:
-    signature = signature_of(on(SlackOfOneEntry, SMALL), "first-sufficient")
-    assert signature == "swa2 | tokens | granted | none needed | evicts leaf"
-    assert signature_of(on(SlackOfOneEntry, LARGER), "first-sufficient") == signature
-    assert signature_of(on(SlackOfOneEntry, GATED), "first-sufficient") == f"{signature} | gate closed"
-    assert signature_of(on(SlackOfOneEntry, SMALL), "preserving") is None
-    assert signature_of(on(JointPool, SMALL), "first-sufficient") is None
+    plain = "swa2 | tokens | granted | none needed | evicts leaf"
+    assert signature(on(SlackOfOneEntry, SMALL), "first-sufficient") == plain
+    assert signature(on(SlackOfOneEntry, LARGER), "first-sufficient") == plain
+    assert signature(on(SlackOfOneEntry, GATED), "first-sufficient") == f"{plain} | gate closed"
+    assert signature(on(SlackOfOneEntry, SMALL), "preserving") is None
+    assert signature(on(JointPool, SMALL), "first-sufficient") is None
 
 
 def test_other_demand_and_other_finding_are_other_kinds() -> None:
     decode = (PAIR, (insert(1), op.Decode(name="a", seq_lens=(1,))))  # type: ignore[arg-type]
-    assert " | decode | " in (signature_of(on(SlackOfOneEntry, decode), "first-sufficient") or "")
+    assert " | decode | " in (signature(on(SlackOfOneEntry, decode), "first-sufficient") or "")
     fewer = (PAIR, (insert(1), insert(2), alloc(1)))
-    assert " | fewer suffice | " in (signature_of(on(EmptiesTheCache, fewer), "first-sufficient") or "")
+    assert " | fewer suffice | " in (signature(on(EmptiesTheCache, fewer), "first-sufficient") or "")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +63,7 @@ def test_other_demand_and_other_finding_are_other_kinds() -> None:
     [
         ("3 evicted, 0 suffice", "none needed"),
         ("3 evicted, 10 suffice", "fewer suffice"),
+        ("evicted, and the grouped frees suffice", "the grouped frees suffice"),
         ("leaf [1, 2] could be spared", "leaf could be spared"),
         ("rejected, and 2 cached steps were evicted", "# cached steps were evicted"),
         ("SWA was compacted 2 times", "SWA was compacted # times"),
@@ -69,9 +75,10 @@ def test_a_finding_without_its_numbers(message: str, words: str) -> None:
 
 def test_shrinking_may_drop_circumstances_and_keeps_the_core() -> None:
     run = on(SlackOfOneEntry, SMALL)
-    assert index_of_same(run, "first-sufficient", "swa2 | tokens | granted | none needed | gate closed") == 1
-    assert index_of_same(run, "first-sufficient", "swa2 | tokens | granted | fewer suffice") is None
-    assert index_of_same(run, "first-sufficient", "swa2 | states | granted | none needed") is None
+    found = failing_step(run, "first-sufficient", "swa2 | tokens | granted | none needed | gate closed")
+    assert found is not None and found[0].index == 1
+    assert failing_step(run, "first-sufficient", "swa2 | tokens | granted | fewer suffice") is None
+    assert failing_step(run, "first-sufficient", "swa2 | states | granted | none needed") is None
 
 
 def test_pages_of_several_tokens_and_odd_setups_are_simplified_away() -> None:

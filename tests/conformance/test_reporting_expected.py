@@ -1,5 +1,6 @@
 """The list of expected failures: what is on it is known, what is not is new, what is gone is pointed out."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from poolproof_spec.geometry import layout
 from poolproof_spec.operation import Alloc
 from poolproof_spec.verdict import Verdict
 
+DOCS = Path(__file__).parents[2] / "docs"
 EAGER = Variant(target="sglang==0.5.23", tree_core="rust", mode="eager")
 LAZY = Variant(target="sglang==0.5.23", tree_core="rust", mode="lazy")
 TRACE = Trace(
@@ -99,6 +101,7 @@ def test_verdicts() -> None:
     doubtful = (cell(verdict="unknown", reason="timed out"),)
     assert judge(gathered(cells=doubtful), nothing).verdict == "unknown"
     assert judge(gathered(kind(EAGER), cells=doubtful), nothing).verdict == "violated"
+    assert judge(gathered(cells=(cell(verdict="holds"),), complete=False), nothing).verdict == "unknown"
     assert judge(gathered(kind(EAGER), cells=doubtful), ExpectedList(format=1, known=(known(),))).verdict == "unknown"
 
 
@@ -116,6 +119,21 @@ def test_fixed_is_what_was_looked_for_and_not_seen() -> None:
     assert judgement.verdict == "holds"
 
 
+def test_a_rule_that_was_not_exercised_or_a_trace_that_was_not_run_is_not_fixed() -> None:
+    entries = (known(signature="V1*"), known(property="preserving", signature="V1*"), known(signature="V2"))
+    ran = Cell(
+        variant=EAGER,
+        layout="tri",
+        histories=1,
+        operations=2,
+        verdict="holds",
+        exercised=("complete",),
+        signature="V1-edge",
+    )
+    judgement = judge(gathered(cells=(ran,)), ExpectedList(format=1, known=entries))
+    assert (judgement.fixed, judgement.untested) == ((entries[0],), entries[1:])
+
+
 @pytest.mark.parametrize(
     ("cells", "complete"),
     [((cell(verdict="unknown", reason="died"),), True), ((cell(operations=0),), True), ((cell(),), False)],
@@ -131,6 +149,14 @@ def test_reads_yaml_and_json(tmp_path: Path) -> None:
     json.write_text('{"format": 1, "known": [{"property": "P2", "link": "https://example.org/7", "mode": "lazy"}]}')
     assert read_expected(yaml) == read_expected(json)
     assert read_expected(json).known[0].mode == "lazy"
+
+
+def test_the_list_and_the_example_in_the_docs_can_be_read(tmp_path: Path) -> None:
+    assert read_expected(DOCS / "report-expected.yaml").known
+    (example,) = re.findall(r"```yaml\n(format.*?)```", (DOCS / "report.md").read_text(), re.DOTALL)
+    path = tmp_path / "known.yaml"
+    path.write_text(example)
+    assert read_expected(path).known[0].mode == "lazy"
 
 
 @pytest.mark.parametrize(

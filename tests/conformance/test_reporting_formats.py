@@ -209,6 +209,9 @@ def test_junit_of_doubt_is_one_error_and_no_pass() -> None:
     gathered = Gathered(sources=(), cells=(cell,), kinds=())
     root = xml.fromstring(junit_xml(gathered, judged(gathered)))
     assert (root.get("errors"), root.get("skipped")) == ("1", str(len(PROPERTIES)))
+    holds = Cell(variant=LAZY, layout="tri", histories=1, operations=1, verdict="holds")
+    cut = Gathered(sources=(), cells=(holds,), kinds=(), complete=False)
+    assert xml.fromstring(junit_xml(cut, judged(cut))).get("errors") == "1"
     empty = Gathered(sources=(), cells=(), kinds=())
     assert xml.fromstring(junit_xml(empty, judged(empty))).get("errors") == "1"
 
@@ -317,6 +320,21 @@ def test_command_exits_2_where_something_is_unknown(
     assert (
         "The states are the reference&#39;s" in page.read_text() or "The states are the reference's" in page.read_text()
     )
+
+
+def test_interrupt_leaves_the_old_report_as_it_was(
+    trace_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("old")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("poolproof_conformance.reporting.sources.run_traces", interrupted)
+    assert run(["report", str(trace_file), "--html", str(page)]) == 130
+    assert page.read_text() == "old"
+    assert "no report was written" in capsys.readouterr().err
 
 
 def test_command_refuses_what_is_no_file_of_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,6 +188,8 @@ def test_target_that_is_not_installed_is_shown_on_the_reference_as_recorded(
     last = example.frames[-1]
     assert (last.target.word, last.target.words, last.target.lost_pages) == ("granted", "as recorded", 3)
     assert [finding.code for finding in last.findings] == ["P1"]
+    first = example.frames[0].target
+    assert (first.word, first.lost_pages) == ("not recorded", None), "what nobody saw is not shown as seen"
 
 
 def test_targets_of_a_trace_that_expects_nothing() -> None:

@@ -75,7 +75,10 @@ def test_one_step_and_json(trace_file: Path, tmp_path: Path, capsys: pytest.Capt
 def test_exit_codes(trace_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["show", str(trace_file), "--target", TOY]) == 1
     assert "✗ P2 complete violated" in capsys.readouterr().out
-    assert run(["show", str(trace_file), "--target", str(Path(TOY).with_name("dies.py"))]) == 2
+    dies = tmp_path / "dies.py"
+    dies.write_text("raise SystemExit(3)")
+    assert run(["show", str(trace_file), "--target", str(dies)]) == 2
+    assert "unknown: " in capsys.readouterr().out
     assert run(["show", str(trace_file), "--step", "2"]) == 2
     assert "no operation 2, the last is 1" in capsys.readouterr().err
     assert run(["show", str(tmp_path / "none.json")]) == 2

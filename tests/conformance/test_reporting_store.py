@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from poolproof_conformance.campaigns.jobs import JobResult, PendingShrink, ShrinkResult, Sighting
+from poolproof_conformance.campaigns.recording import Recording
 from poolproof_conformance.campaigns.rows import Cell
-from poolproof_conformance.campaigns.store import Store
 from poolproof_conformance.cli.main import run
 from poolproof_conformance.reporting.counterexamples import counterexamples_of
 from poolproof_conformance.reporting.sources import gather
@@ -25,7 +25,7 @@ def cell(name: str) -> Cell:
     return Cell(target=name, core=None, mode=None, layout="swa2")
 
 
-def add_failure(store: Store, name: str, *, shrunk: bool = True) -> None:
+def add_failure(store: Recording, name: str, *, shrunk: bool = True) -> None:
     history = (GEOMETRY, OPERATIONS)
     sighting = Sighting(property="first-sufficient", bucket="unshrunk", histories=3, history=history)
     store.add_job(
@@ -55,12 +55,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "campaign.sqlite"
 
 
-def finish(store: Store) -> None:
-    store.end_run(store.begin_run(), 1.0, "complete")
+def finish(store: Recording) -> None:
+    store.end_run(store.begin_run(()), 1.0, "complete")
 
 
 def test_a_kind_seen_in_two_cells_is_one_with_two_sightings(path: Path) -> None:
-    with Store.write(path, {"seed": "1"}) as store:
+    with Recording.write(path, {"seed": "1"}) as store:
         for name in ("reference", "elsewhere"):
             add_failure(store, name)
         finish(store)
@@ -80,7 +80,7 @@ def test_a_kind_seen_in_two_cells_is_one_with_two_sightings(path: Path) -> None:
 
 
 def test_a_failure_that_is_not_shrunk_yet_counts(path: Path) -> None:
-    with Store.write(path, {"seed": "1"}) as store:
+    with Recording.write(path, {"seed": "1"}) as store:
         add_failure(store, "reference", shrunk=False)
         finish(store)
     gathered, _ = gather([path], {})
@@ -90,7 +90,7 @@ def test_a_failure_that_is_not_shrunk_yet_counts(path: Path) -> None:
 
 
 def test_doubt_is_unknown_and_exits_2(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Store.write(path, {"seed": "1"}) as store:
+    with Recording.write(path, {"seed": "1"}) as store:
         doubts = {"no answer in 30 s": 1}
         store.add_job(JobResult(cell=cell("reference"), stage=0, number=0, histories=5, operations=9, doubts=doubts))
         finish(store)
@@ -102,8 +102,16 @@ def test_doubt_is_unknown_and_exits_2(path: Path, tmp_path: Path, capsys: pytest
     capsys.readouterr()
 
 
+def test_a_campaign_that_was_killed_is_unknown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Recording.write(path, {"seed": "1"}) as store:
+        store.begin_run(())
+        store.add_job(JobResult(cell=cell("reference"), stage=0, number=0, histories=5, operations=9))
+    assert run(["report", str(path)]) == 2
+    assert "cut short" in capsys.readouterr().out
+
+
 def test_an_empty_campaign_is_unknown(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Store.write(path, {"seed": "1"}) as store:
+    with Recording.write(path, {"seed": "1"}) as store:
         finish(store)
     assert run(["report", str(path)]) == 2
     assert "no target was run" in capsys.readouterr().out

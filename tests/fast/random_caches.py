@@ -67,16 +67,16 @@ def strip_some(pool: FastPool, generator: np.random.Generator) -> None:
 
 
 def pin(pool: FastPool, generator: np.random.Generator, how: str) -> None:
-    """Close the gate, or launch forwards with pages left pending; what comes after is not read."""
-    if how == "gate":
-        pool.gate(open=False)
-    if how == "flight":
+    """Close the gate, launch forwards with pages left pending, or both; what comes after is not read."""
+    if how in ("flight", "both"):
         pool.launch()
         if len(held := pool.store.tokens.ids_of(1)) > 2:
             pool.free(held[:: int(generator.integers(1, 4))])
         pool.compact()
         pool.alloc(int(generator.integers(1, 6)), may_wait=False)
         pool.launch()
+    if how in ("gate", "both"):
+        pool.gate(open=False)
 
 
 def random_needed(pool: FastPool, generator: np.random.Generator, most: int) -> Needed:

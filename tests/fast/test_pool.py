@@ -243,6 +243,18 @@ def test_a_page_of_another_member_is_handed_out_as_asked(mode: Mode, expected: s
     assert left_behind(mode) == expected
 
 
+def test_what_a_move_left_behind_is_cleaned_too() -> None:
+    pool = FastPool(SWA2)
+    ids = granted(pool.alloc(1)).ids
+    source, destination = pool.store.members[0].page_of_np[ids].copy(), np.array([5], np.int32)
+    pool.store.arena.fill(0, source, 7)
+    pool.store.move(0, source, destination)
+    assert pool.store.arena.read_page(0, 5) == b"\7" * 32
+    pool.free(ids)
+    assert len(granted(pool.reserve(full=19)).ids) == 19
+    assert [pool.store.arena.read_page(1, page) for page in (int(source[0]), 5)] == [bytes(32)] * 2
+
+
 def test_a_member_gets_its_own_pages_back_as_it_left_them() -> None:
     pool = FastPool(SWA2)
     ids = granted(pool.alloc(1)).ids

@@ -48,9 +48,14 @@ def refusals(geometry: Geometry, seed: int, how: str) -> set[str]:
 @pytest.mark.parametrize("how", ["nothing", "gate", "flight", "both"])
 def test_random_states(how: str) -> None:
     seen: set[str] = set()
-    for seed in range(24):
-        seen |= refusals(GEOMETRIES[seed % 4], seed, "gate" if how == "both" and seed % 2 else how)
-    expected = {"nothing": {"locks"}, "gate": {"gates"}, "flight": {"events"}, "both": {"gates"}}[how]
+    for seed in range(48):
+        seen |= refusals(GEOMETRIES[seed % 4], seed, how)
+    expected = {
+        "nothing": {"locks"},
+        "gate": {"gates", "gates+locks"},
+        "flight": {"events", "events+locks"},
+        "both": {"events", "gates", "events+gates", "gates+locks"},
+    }[how]
     assert seen >= {"none", "ids", "bytes", "locks", *expected}
 
 

@@ -32,7 +32,8 @@ def findings_page(folder: Path, page: Path) -> str:
 
 
 def _lines(index: Findings, folder: Path, link: str) -> Iterator[str]:
-    newest = index.targets[0].target
+    found_on = {finding.target for finding in index.findings}
+    newest = next(facts.target for facts in index.targets if facts.target in found_on)
     yield HEAD
     yield from _facts(index)
     grouped = _grouped([finding for finding in index.findings if finding.target == newest])

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from poolproof_conformance.campaigns.recording import Recording
 from poolproof_conformance.campaigns.store import CampaignFileError, Store
 
 
-def merge_files(out: Path, paths: Sequence[Path]) -> Store:
+def merge_files(out: Path, paths: Sequence[Path]) -> Recording:
     """`out` with every job of the files, and of itself if it is there. Raises CampaignFileError."""
     for path in paths:
         if path.absolute() == out.absolute():
@@ -21,7 +22,7 @@ def merge_files(out: Path, paths: Sequence[Path]) -> Store:
                     f"{store.path}: settings {store.settings()}, those of {stores[0].path} are {settings}",
                     "merge files of one campaign only: the same --seed, the same poolproof",
                 )
-        merged = Store.write(out, settings)
+        merged = Recording.write(out, settings)
         for store in stores:
             merged.absorb(store)
     return merged

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from poolproof_conformance.campaigns.jobs import Job, JobResult, PendingShrink, ShrinkResult
 from poolproof_conformance.campaigns.plan import Plan
+from poolproof_conformance.campaigns.recording import Recording
 from poolproof_conformance.campaigns.rows import Cell
 from poolproof_conformance.campaigns.store import Store, distinct_kinds
 from poolproof_conformance.campaigns.work import exhaustive_jobs
@@ -34,7 +35,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_campaign(
-    store: Store, plan: Plan, workers: Workers, on_progress: Callable[[Progress], None] = lambda progress: None
+    store: Recording, plan: Plan, workers: Workers, on_progress: Callable[[Progress], None] = lambda progress: None
 ) -> None:
     """Go on with the campaign in `store`. What is finished is kept whatever happens, a KeyboardInterrupt too.
 
@@ -46,7 +47,7 @@ def run_campaign(
 class Runner:
     """One run."""
 
-    def __init__(self, store: Store, plan: Plan, workers: Workers, on_progress: Callable[[Progress], None]) -> None:
+    def __init__(self, store: Recording, plan: Plan, workers: Workers, on_progress: Callable[[Progress], None]) -> None:
         self._store, self._plan, self._workers, self._on_progress = store, plan, workers, on_progress
         self._earlier_s = store.seconds()
         self._started_s = time.monotonic()
@@ -56,7 +57,7 @@ class Runner:
         self._to_shrink = deque(self._completed(sighting) for sighting in store.pending())
         self._kinds = distinct_kinds(store.kinds())
         self._histories = 0
-        self._run = store.begin_run()
+        self._run = store.begin_run(plan.cells)
 
     def run(self) -> None:
         """Until nothing is left to begin and nothing to wait for."""

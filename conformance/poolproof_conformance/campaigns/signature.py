@@ -13,7 +13,6 @@ is counted in each cell that shows it. Sizes are not part of it either, but for 
 import re
 from collections.abc import Iterator
 
-from poolproof_conformance.generator import History
 from poolproof_conformance.run import HistoryRun, StepRecord
 from poolproof_spec.geometry import layout_name
 from poolproof_spec.operation import AnyOperation, operation_name
@@ -25,31 +24,24 @@ ASKED = {"alloc": "tokens", "extend": "tokens", "decode": "decode", "alloc_state
 CORE_LENGTH = 4
 """Parts of a signature that shrinking must keep."""
 _LISTS = re.compile(r" ?\[[^\]]*\]")
+_SUFFICIENT = re.compile(r"\d+ evicted, (\d+) suffice")
 _NUMBERS = re.compile(r"\d+")
 
 
-def signature_of(run: HistoryRun, property_name: str) -> str | None:
-    """The signature of the first step that violates the rule; None where none does."""
+def failing_step(run: HistoryRun, property_name: str, like: str = "") -> tuple[StepRecord, str] | None:
+    """The first step that violates the rule, and what is found there; if `like` is given, with that signature's core."""
+    core = tuple(like.split(SEPARATOR)[:CORE_LENGTH])
     for step in run.steps:
         for finding in step.findings:
             if finding.property == property_name and finding.verdict == "violated":
-                return SEPARATOR.join((*core_of(step, finding.message), *circumstances(step)))
+                if not like or core_of(step, finding.message) == core:
+                    return step, finding.message
     return None
 
 
-def cut_at(history: History, run: HistoryRun, property_name: str) -> History:
-    """The history up to the operation that first violates the rule."""
-    return history[0], history[1][: run.violated()[property_name] + 1]
-
-
-def index_of_same(run: HistoryRun, property_name: str, signature: str) -> int | None:
-    """Index of the first step that violates the rule with the core of `signature`; None where none does."""
-    core = tuple(signature.split(SEPARATOR)[:CORE_LENGTH])
-    for step in run.steps:
-        for finding in step.findings:
-            if finding.property == property_name and core_of(step, finding.message) == core:
-                return step.index
-    return None
+def signature_of(step: StepRecord, message: str) -> str:
+    """The signature of a step in which a rule finds `message`."""
+    return SEPARATOR.join((*core_of(step, message), *circumstances(step)))
 
 
 def core_of(step: StepRecord, message: str) -> tuple[str, ...]:
@@ -70,8 +62,8 @@ def answered(step: StepRecord) -> str:
 
 def wording(message: str) -> str:
     """What a rule finds, without its numbers; of too many victims, whether any were needed."""
-    if message.endswith(" suffice"):
-        return "none needed" if message.endswith(", 0 suffice") else "fewer suffice"
+    if (sufficient := _SUFFICIENT.fullmatch(message)) is not None:
+        return "none needed" if sufficient[1] == "0" else "fewer suffice"
     found = message.removeprefix("rejected, and ").removeprefix("evicted, and ")
     return _NUMBERS.sub("#", _LISTS.sub("", found))
 

@@ -14,10 +14,10 @@ from poolproof_conformance.campaigns.cells import is_offered, target_of
 from poolproof_conformance.campaigns.jobs import EXHAUSTIVE, Job, JobResult, PendingShrink, ShrinkResult, Sighting
 from poolproof_conformance.campaigns.limited_run import run_limited, short_reason
 from poolproof_conformance.campaigns.scope import exhaustive_histories
-from poolproof_conformance.campaigns.signature import SEPARATOR, cut_at, index_of_same, signature_of
+from poolproof_conformance.campaigns.signature import SEPARATOR, failing_step, signature_of
 from poolproof_conformance.campaigns.simplify import smallest
 from poolproof_conformance.child import TargetFailureError
-from poolproof_conformance.conform import Failure, message_of
+from poolproof_conformance.conform import Failure
 from poolproof_conformance.generator import History
 from poolproof_conformance.run import HistoryRun, checked_properties
 from poolproof_conformance.target_names import Target
@@ -92,18 +92,19 @@ class Workshop:
         def fails(history: History) -> int | None:
             run = run_limited(adapter, history, sighting.history_limit_s).run
             self._tick()
-            return index_of_same(run, sighting.property, sighting.bucket)
+            found = failing_step(run, sighting.property, sighting.bucket)
+            return None if found is None else found[0].index
 
         history = smallest(sighting.history, fails, SHRINK_RUNS)
         run = run_limited(adapter, history, sighting.history_limit_s).run
-        signature = signature_of(run, sighting.property)
-        if signature is None:
+        found = failing_step(run, sighting.property, sighting.bucket)
+        if found is None:
             return unshrunk(sighting, "seen once and not again")
-        failure = Failure(sighting.property, 1, history, message_of(run, sighting.property))
+        failure = Failure(sighting.property, 1, history, found[1])
         trace = failure_trace(target, adapter, failure, sighting.seed)
         return ShrinkResult(
             sighting=sighting,
-            signature=signature,
+            signature=signature_of(*found),
             operations=len(history[1]),
             message=failure.message,
             trace=trace_text(replace(trace, source=source_of(sighting))),
@@ -191,9 +192,10 @@ class _Count:
         self._witnessed.update(rule.name for rule in PROPERTIES if rule.witness(transition))
 
     def _sight(self, history: History, run: HistoryRun, name: str) -> None:
-        bucket = signature_of(run, name)
-        assert bucket is not None
-        shorter = cut_at(history, run, name)
+        found = failing_step(run, name)
+        assert found is not None
+        bucket = signature_of(*found)
+        shorter = (history[0], history[1][: found[0].index + 1])
         known = self._sightings.get((name, bucket))
         if known is None:
             known = Sighting(property=name, bucket=bucket, histories=0, history=shorter)

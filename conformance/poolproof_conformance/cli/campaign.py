@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from poolproof_conformance.atomic_file import write_atomically
-from poolproof_conformance.cli.campaign_lines import progress_told, summary_lines
+from poolproof_conformance.cli.campaign_file import findings, merge, show, told
+from poolproof_conformance.cli.campaign_lines import progress_told
 from poolproof_conformance.cli.options import layout_option, seed_option
-from poolproof_conformance.cli.terminal import EXIT_CODES, EXIT_INTERRUPTED, json_option, note, say, write_json
+from poolproof_conformance.cli.terminal import EXIT_INTERRUPTED, json_option, note
 from poolproof_conformance.trace_format import Mode, TreeCore
 from poolproof_spec.geometry import LAYOUTS
 
 if TYPE_CHECKING:
-    from poolproof_conformance.campaigns.store import Store
     from poolproof_conformance.campaigns.workers import Workers
 
 UNITS_S = {"s": 1, "m": 60, "h": 3600}
@@ -53,6 +52,10 @@ def campaign() -> None:
       poolproof campaign merge both.sqlite one.sqlite two.sqlite
       poolproof campaign show campaign.sqlite
     """
+
+
+for command in (show, merge, findings):
+    campaign.add_command(command)
 
 
 def _budget(_context: click.Context, _option: click.Parameter, value: str) -> float:
@@ -131,9 +134,10 @@ def run(
     TARGET is reference, fast, a release such as sglang==0.5.23, or a path to an adapter of your own.
     """
     from poolproof_conformance.campaigns.cells import cells_of
+    from poolproof_conformance.campaigns.lock import only_run
     from poolproof_conformance.campaigns.plan import Plan
+    from poolproof_conformance.campaigns.recording import Recording
     from poolproof_conformance.campaigns.runner import run_campaign, write_traces
-    from poolproof_conformance.campaigns.store import Store
 
     plan = Plan(
         cells=tuple(cells_of(targets, cores or get_args(TreeCore), modes or get_args(Mode), layouts or tuple(LAYOUTS))),
@@ -144,14 +148,14 @@ def run(
         history_limit_s=history_limit_s,
     )
     interrupted = False
-    with Store.write(path, plan.settings()) as store:
+    with Recording.write(path, plan.settings()) as store, only_run(path):
         try:
-            with _workers(count, history_limit_s, ray_address) as workers, progress_told(budget_s) as told:
-                run_campaign(store, plan, workers, told)
+            with _workers(count, history_limit_s, ray_address) as workers, progress_told(budget_s) as tell:
+                run_campaign(store, plan, workers, tell)
         except KeyboardInterrupt:
             interrupted = True
         write_traces(store)
-        verdict = _tell(store, json_path)
+        verdict = told(store, json_path)
     if interrupted:
         note("interrupted: everything finished is kept.")
         note(f"  to go on: {shlex.join(['poolproof', *sys.argv[1:]])}")
@@ -176,91 +180,3 @@ def _workers(count: int, history_limit_s: float, ray_address: str | None) -> Ite
         yield workers
     finally:
         workers.close()
-
-
-@campaign.command(epilog="Exit codes: as for a run.")
-@click.argument("path", metavar="DB", type=click.Path(path_type=Path))
-@json_option
-def show(path: Path, json_path: Path | None) -> int:
-    """Tell what a campaign found so far; one that is running may be asked too.
-
-    \b
-    Examples:
-      poolproof campaign show campaign.sqlite
-      poolproof campaign show campaign.sqlite --json campaign.json
-    """
-    from poolproof_conformance.campaigns.store import Store
-
-    with Store.read(path) as store:
-        return _tell(store, json_path)
-
-
-@campaign.command(epilog="Exit codes: as for a run.")
-@click.argument("out", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
-@click.argument("paths", metavar="DB...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@json_option
-def merge(out: Path, paths: tuple[Path, ...], json_path: Path | None) -> int:
-    """Put the jobs of several files of one campaign (its shards) into OUT; a job that two have counts once.
-
-    \b
-    Example:
-      poolproof campaign merge both.sqlite one.sqlite two.sqlite
-    """
-    from poolproof_conformance.campaigns.merge import merge_files
-    from poolproof_conformance.campaigns.runner import write_traces
-
-    with merge_files(out, paths) as store:
-        write_traces(store)
-        return _tell(store, json_path)
-
-
-@campaign.command(epilog="Exit codes: 0 written; 2 an error.")
-@click.argument("path", metavar="DB", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--traces",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("docs", "findings"),
-    show_default=True,
-    help="Folder of the kinds' traces and their index.",
-)
-@click.option(
-    "--markdown",
-    "page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("docs", "findings.md"),
-    show_default=True,
-    help="The page; the file is replaced as a whole.",
-)
-def findings(path: Path | None, folder: Path, page: Path) -> int:
-    """Write a page of what a campaign found: each kind once, its smallest trace, and what is known of the cause.
-
-    With DB, each kind's trace is replayed on every target of the campaign and written to the folder, whose JSON files
-    are replaced; without, the page is made anew from the folder.
-
-    \b
-    Examples:
-      poolproof campaign findings campaign.sqlite
-      poolproof campaign findings --markdown docs/findings.md
-    """
-    from poolproof_conformance.campaigns.findings import collect
-    from poolproof_conformance.campaigns.findings_page import findings_page
-    from poolproof_conformance.campaigns.store import Store
-
-    if path is not None:
-        with Store.read(path) as store:
-            collect(store, folder)
-    write_atomically(page, findings_page(folder, page))
-    say(f"{page}: written, traces in {folder}")
-    return 0
-
-
-def _tell(store: Store, json_path: Path | None) -> int:
-    """The lines, the JSON, and the exit code."""
-    from poolproof_conformance.campaigns.summary import summary_of
-
-    summary = summary_of(store)
-    for line in summary_lines(store, summary):
-        say(line)
-    write_json(json_path, summary)
-    return EXIT_CODES[summary.verdict]

@@ -30,7 +30,7 @@ from poolproof_conformance.wording import arena_words, call_words, plural
 from poolproof_spec.catalogue import property_named
 
 
-class Bytes(click.ParamType):
+class Bytes(click.ParamType[int]):
     """A size in bytes: 16G, 500M, 4096."""
 
     name = "size"
@@ -45,8 +45,8 @@ class Bytes(click.ParamType):
 
 
 @click.command(
-    epilog="Exit codes: 0 all holds in every state; 1 a violation was found, and replayed; 2 unknown: a limit ended the "
-    "run, or an error. The JSON has the counts, the verdict, the violations and the witnesses that were reached."
+    epilog="Exit codes: 0 all holds in every state; 1 a violation was found, and replayed; 2 unknown: a limit ended "
+    "the run, or an error. The JSON has the counts, the verdict, the violations and the witnesses that were reached."
 )
 @click.argument("name", metavar="CONFIG", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the configurations and the policies, and end.")

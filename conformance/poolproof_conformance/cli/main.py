@@ -13,6 +13,7 @@ from poolproof_conformance.cli.check import check
 from poolproof_conformance.cli.conform import conform
 from poolproof_conformance.cli.explain import explain
 from poolproof_conformance.cli.explore import explore
+from poolproof_conformance.cli.export_test import export_test
 from poolproof_conformance.cli.prove import prove
 from poolproof_conformance.cli.replay import replay
 from poolproof_conformance.cli.report import report
@@ -49,6 +50,7 @@ for command in (
     report,
     show,
     explore,
+    export_test,
     prove,
     search,
     targets,

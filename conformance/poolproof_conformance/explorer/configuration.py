@@ -20,7 +20,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """One line: what it is there for."""
     geometry: Geometry
     operations: tuple[op.AnyOperation, ...]
-    """The alphabet, in the order in which it is tried. An operation is applied in each state in which the call is good."""
+    """The alphabet, in the order in which it is tried: each is applied in each state in which the call is good."""
     bad_calls: bool = False
     """Whether it is applied also where the call is bad, and must be refused."""
 

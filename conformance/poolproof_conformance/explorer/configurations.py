@@ -144,7 +144,7 @@ FAMILY: tuple[Configuration, ...] = (
     Configuration(
         name="mamba2-pending",
         about="A hole under a reader: housekeeping leaves pages pending, and demands come before the event fires.",
-        geometry=layout("mamba2", 240, STATE=48, FULL=32),
+        geometry=layout("mamba2", 208, STATE=48, FULL=32),
         operations=(
             *allocs("a", 1),
             *allocs("b", 1, 2),
@@ -189,6 +189,21 @@ FAMILY: tuple[Configuration, ...] = (
             *states("a", 1, 2),
             op.FreeWindow(name="a"),
             op.Free(name="a"),
+        ),
+    ),
+    Configuration(
+        name="tri-all",
+        about="States, windows and tokens with locks, tombstones, the gate, one event and housekeeping, all at once.",
+        geometry=layout("tri", 240, STATE=48, SWA=32, FULL=32),
+        operations=(
+            *inserts(A, state=True),
+            *locks("x", A),
+            *allocs("a", 1),
+            *states("a", 1, may_wait=False),
+            op.Free(name="a"),
+            *gates(),
+            *flight("a"),
+            op.Compact(),
         ),
     ),
     Configuration(

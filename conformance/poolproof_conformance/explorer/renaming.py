@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from poolproof_conformance.explorer.configuration import Configuration
 from poolproof_conformance.explorer.snapshot import Frozen, image
 from poolproof_spec import operation as op
-from poolproof_spec.geometry import Geometry
 
 
 class Renaming(NamedTuple):
@@ -105,13 +104,17 @@ class Representative:
             return name, *(tuple(token[i] for i in some) for some in (ids, swa_ids)), tuple(state[i] for i in state_ids)
 
         return (
-            tuple(tuple(sorted(_numbered(t, state if m in self.state_members else token))) for m, t in enumerate(pages)),
+            tuple(
+                tuple(sorted(_numbered(t, state if m in self.state_members else token))) for m, t in enumerate(pages)
+            ),
             pending,
             gate,
             tuple((event, renumbered(reads), renumbered(writes)) for event, reads, writes in flights),
             tuple(self.id_ranges[0][len(token) :]),
             tuple(self.id_ranges[1][len(state) :]),
-            tuple((k, tuple(token[i] for i in ids), swa, s if s is None else state[s], r) for k, ids, swa, s, r in nodes),
+            tuple(
+                (k, tuple(token[i] for i in ids), swa, s if s is None else state[s], r) for k, ids, swa, s, r in nodes
+            ),
             locks,
             tuple(held(hold) for hold in holds),
             group,

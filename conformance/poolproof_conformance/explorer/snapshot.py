@@ -12,6 +12,7 @@ from poolproof_reference.joint_pool import JointPool
 from poolproof_reference.prefix_cache import Node
 from poolproof_spec.geometry import Geometry
 from poolproof_spec.state import Hold, Lock
+from poolproof_spec.units import VirtualId
 
 Frozen = tuple[Any, ...]
 """Nested tuples of ints, bools, strings and None, in a fixed order."""
@@ -39,7 +40,7 @@ def freeze(pool: JointPool) -> Frozen:
         tuple((name, lock.key, lock.window_released) for name, lock in sorted(cache.locks.items())),
         tuple(_hold(hold) for _, hold in sorted(pool.holds.items())),
         pool.group_open,
-        _hold(pool.queued),
+        _queued(pool),
         _extras(pool),
     )
 
@@ -80,8 +81,22 @@ def _hold(hold: Hold) -> Frozen:
     return hold.name, hold.ids, tuple(sorted(hold.swa_ids, key=_place(hold))), hold.state_ids
 
 
+def _queued(pool: JointPool) -> Frozen:
+    """What waits in the group in the order of its pages: it is freed all at once."""
+    page_of: dict[str, dict[VirtualId, int]] = {"full": {}, "swa": {}, "state": {}}
+    for member, table in zip(pool.pool.geometry.members, pool.pool.page_of, strict=True):
+        page_of[member.role] |= table
+    ids_of = {"full": pool.queued.ids, "swa": pool.queued.swa_ids, "state": pool.queued.state_ids}
+    in_order = (tuple(sorted(ids, key=_by_page(page_of[role]))) for role, ids in ids_of.items())
+    return "", *in_order
+
+
+def _by_page(page_of: dict[VirtualId, int]) -> Callable[[VirtualId], tuple[int, int]]:
+    return lambda identifier: (page_of.get(identifier, -1), identifier)
+
+
 def _place(hold: Hold) -> Callable[[int], int]:
-    place = {identifier: number for number, identifier in enumerate(hold.ids)}
+    place: dict[int, int] = {identifier: number for number, identifier in enumerate(hold.ids)}
     return lambda identifier: place.get(identifier, len(place) + identifier)
 
 

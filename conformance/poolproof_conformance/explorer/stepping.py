@@ -15,6 +15,10 @@ from poolproof_spec.operation import AnyOperation
 from poolproof_spec.outcome import AnyOutcome, Refused
 from poolproof_spec.state import PoolState
 from poolproof_spec.transition import Transition
+from poolproof_spec.units import VirtualId
+
+Stamps = dict[tuple[int, VirtualId], int]
+"""(member index, id) of each live page to what was last written to it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Stepper:
             for name, identifier in getattr(outcome, "pages", ()):
                 page = self.geometry.index_of(name), identifier
                 stamps[page] = len(self.stamp_of) + self.stamp_of.get(page, 0)
-                pool.pool.write(*page, stamps[page])
+                pool.pool.write(page[0], identifier, stamps[page])
             after = self._observed(pool, stamps)
         except Exception as error:  # a wrong pool may also crash: that is no answer
             return Stepped(None, {}, f"{type(error).__name__}: {error}")
@@ -83,14 +87,14 @@ class Stepper:
 
     def _written(self, frozen: Frozen) -> JointPool:
         pool = thaw(self.policy.pool_class, self.geometry, frozen)
-        for page, stamp in self._stamps(pool).items():
-            pool.pool.write(*page, stamp)
+        for (index, identifier), stamp in self._stamps(pool).items():
+            pool.pool.write(index, identifier, stamp)
         return pool
 
-    def _stamps(self, pool: JointPool) -> dict[tuple[int, int], int]:
+    def _stamps(self, pool: JointPool) -> Stamps:
         return {(i, page): self.stamp_of[i, page] for i, table in enumerate(pool.pool.page_of) for page in table}
 
-    def _observed(self, pool: JointPool, stamps: dict[tuple[int, int], int]) -> PoolState:
+    def _observed(self, pool: JointPool, stamps: Stamps) -> PoolState:
         state = pool.observe(with_payloads=True)
         live = {(m.name, i) for m, now in zip(self.geometry.members, state.members, strict=True) for i in now.live_ids}
         named = ((self.geometry.members[index].name, i, stamp) for (index, i), stamp in stamps.items())

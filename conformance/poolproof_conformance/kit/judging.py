@@ -113,5 +113,3 @@ def unexpected(failures: Mapping[str, Failure], known: Mapping[str, str]) -> lis
 def all_vectors() -> Mapping[str, AnyVectorFile]:
     """Made once a session: it takes a few seconds."""
     return vector_files()
-
-

@@ -100,7 +100,9 @@ class PoolConformance:
         if lines:
             pytest.fail("\n".join(lines), pytrace=False)
         if found.doubts:
-            reasons = "\n".join(f"{count} histories: {reason}" for reason, count in found.doubts.most_common(MOST_SHOWN))
+            reasons = "\n".join(
+                f"{count} histories: {reason}" for reason, count in found.doubts.most_common(MOST_SHOWN)
+            )
             pytest.fail(f"no answer is no pass\n{reasons}", pytrace=False)
         if not found.operations:
             if found.unbuilt:

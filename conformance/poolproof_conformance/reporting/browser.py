@@ -42,7 +42,7 @@ class Browser:
     """One window on one page."""
 
     def __init__(self, driver: "Chrome") -> None:
-        self.driver = driver
+        self.driver: Any = driver  # selenium types only some of its methods
 
     def open(self, page: Path, fragment: str = "") -> None:
         """Load the page anew, at a fragment of its address."""

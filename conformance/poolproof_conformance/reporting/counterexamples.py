@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from poolproof_conformance.reporting.frames import Frame, FrameFinding, Side, frames_of
-from poolproof_conformance.reporting.rows import Gathered, Kind, Variant
+from poolproof_conformance.reporting.rows import Gathered, Kind, Variant, property_names
 from poolproof_conformance.reporting.traced import TracedRun, run_traces, target_of
 from poolproof_conformance.trace_format import Trace
 from poolproof_conformance.traces import trace_text
@@ -64,7 +64,7 @@ def counterexamples_of(
     kinds_of: dict[str, list[Kind]] = {}
     for kind in gathered.kinds:
         text = _history_of(kind.trace)
-        shown[text] = (kind.trace, kind.sightings[-1].variant, kind.trace_file)
+        shown[text] = (kind.trace, kind.found_on or kind.sightings[-1].variant, kind.trace_file)
         kinds_of.setdefault(text, []).append(kind)
     for run in runs:
         shown.setdefault(_history_of(run.trace), (run.trace, run.variant, str(run.path)))
@@ -96,6 +96,7 @@ def _history_of(trace: Trace) -> str:
 def _counterexample(run: TracedRun, kinds: Sequence[Kind], slugs: set[str]) -> Counterexample:
     trace = run.trace
     frames = frames_of(run.steps, run.shown_on)
+    order = property_names(kinds)
     return Counterexample(
         slug=_slug(run.path.stem or trace.name, slugs),
         name=trace.name,
@@ -110,7 +111,7 @@ def _counterexample(run: TracedRun, kinds: Sequence[Kind], slugs: set[str]) -> C
         is_recorded=run.is_recorded,
         verdict=run.verdict,
         reason=run.reason,
-        kinds=tuple((kind.property, kind.signature) for kind in kinds),
+        kinds=tuple(sorted(((kind.property, kind.signature) for kind in kinds), key=lambda it: order.index(it[0]))),
         frames=_as_recorded(frames, run, kinds) if run.is_recorded else frames,
     )
 
@@ -130,9 +131,9 @@ def _as_recorded(frames: Sequence[Frame], run: TracedRun, kinds: Sequence[Kind])
     for frame in frames:
         known = outcomes.get(frame.index)
         findings = tuple(_recorded_finding(*item) for item in violated.items()) if frame.index == last else ()
-        theirs = frame.target
+        theirs = Side(who=about.title, word="not recorded", lost_pages=None)
         if known is not None:
-            theirs = Side(who=about.title, word=known.result, words="as recorded", lost_pages=known.evicted_pages or 0)
+            theirs = Side(who=about.title, word=known.result, words="as recorded", lost_pages=known.evicted_pages)
         recorded.append(
             msgspec.structs.replace(
                 frame,

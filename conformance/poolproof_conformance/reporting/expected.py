@@ -133,6 +133,8 @@ def judge(gathered: Gathered, expected: ExpectedList) -> Judgement:
     doubts = [(variant.title, reason) for variant in gathered.variants for reason in gathered.doubts(variant)]
     if not gathered.cells:
         doubts.append(("nothing", "no target was run"))
+    if not gathered.complete:
+        doubts.append(("the run", "it was cut short, or failures wait to be made small: go on with the same command"))
     return Judgement(
         kinds=tuple(
             sorted(judged, key=lambda j: (not j.is_new, operations_of(j.kind), j.kind.property, j.kind.signature))
@@ -160,11 +162,14 @@ def _covers_any(known: KnownFailure, kind: Kind) -> bool:
 
 def _looked_for(gathered: Gathered, known: KnownFailure) -> bool:
     """Whether some cell ran, without doubt, in which the entry would have shown."""
+    name = property_named(known.property).name
     return any(
         cell.operations
         and not cell.reason
         and cell.verdict != "unknown"
-        and property_named(known.property).name not in cell.unchecked
+        and name not in cell.unchecked
+        and (cell.exercised is None or name in cell.exercised)
+        and (cell.signature is None or _is_like(cell.signature, known.signature))
         and known.was_looked_for(Sighting(variant=cell.variant, layout=cell.layout))
         for cell in gathered.cells
     )

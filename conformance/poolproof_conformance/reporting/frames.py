@@ -35,8 +35,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """What the kind leaves open: the reason, the events waited for."""
     victims: str = ""
     """Eviction steps in words; empty where there are none."""
-    lost_pages: int = 0
-    """Cached FULL pages that are gone after it."""
+    lost_pages: int | None = 0
+    """Cached FULL pages that are gone after it; None where that is not known."""
 
 
 class FrameFinding(msgspec.Struct, frozen=True, kw_only=True):

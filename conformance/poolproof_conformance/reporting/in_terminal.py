@@ -82,9 +82,10 @@ def _side(answer: Side | None) -> Text:
     if answer is None:
         return printed("no answer: this is no state of a correct pool")
     cost = plural(answer.lost_pages, "cached page") + " lost" if answer.lost_pages else "nothing lost"
+    cost = "" if answer.lost_pages is None else cost
     victims = f"evicts {answer.victims}" if answer.victims else ""
     rest = "; ".join(part for part in (answer.words, victims, cost) if part)
-    return Text.assemble(printed(answer.word, "bold"), ": ", printed(rest))
+    return Text.assemble(printed(answer.word, "bold"), printed(f": {rest}" if rest else ""))
 
 
 def _strip(strip: Strip, caption: str, width: int) -> RenderableType:

@@ -17,10 +17,12 @@ def junit_xml(gathered: Gathered, judgement: Judgement) -> str:
     root = xml.Element("testsuites", {"name": "poolproof"})
     for variant in gathered.variants:
         _add_suite(root, gathered, judgement, variant)
-    if not gathered.variants:
-        suite = _element(root, "testsuite", {"name": "nothing", "tests": "1", "failures": "0", "errors": "1"})
-        case = _element(suite, "testcase", {"classname": "poolproof", "name": TARGET_ANSWERS})
-        _element(case, "error", {"message": "no target was run"})
+    titles = {variant.title for variant in gathered.variants}
+    for who, reason in judgement.doubts:
+        if who not in titles:  # about the whole run
+            suite = _element(root, "testsuite", {"name": who, "tests": "1", "failures": "0", "errors": "1"})
+            case = _element(suite, "testcase", {"classname": "poolproof", "name": TARGET_ANSWERS})
+            _element(case, "error", {"message": reason, "type": "unknown"})
     for what in ("tests", "failures", "errors", "skipped"):
         root.set(what, str(sum(int(suite.get(what, "0")) for suite in root)))
     xml.indent(root)

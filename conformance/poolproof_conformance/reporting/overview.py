@@ -33,8 +33,6 @@ def lede_of(gathered: Gathered, judgement: Judgement) -> str:
     ways = plural(len(gathered.variants), "way") + " to run them" if len(gathered.variants) > len(targets) else ""
     text = f"{words} on {_listed(targets)}{f', in {ways}' if ways else ''}. "
     text += "After each operation the target's whole state was held against the rules."
-    if not gathered.complete:
-        text += " The run was cut short: what it has not seen may still be there."
     if judgement.fixed:
         text += f" {plural(len(judgement.fixed), 'known failure')} did not show any more."
     return text

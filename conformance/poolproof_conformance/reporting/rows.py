@@ -46,6 +46,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Names of properties that cannot be judged of this target, by what it declares."""
     exercised: tuple[str, ...] | None = None
     """Names of properties to which some step put a question; None where that was not counted."""
+    signature: str | None = None
+    """Of a single trace: the signature that a failure in it has. None where many histories were run."""
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     trace_file: str
     """Where it lies as a file; empty where it lies in a database only."""
     sightings: tuple[Sighting, ...]
+    found_on: Variant | None = None
+    """Whose history the smallest is; None where that is the last sighting's."""
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ def cell_of_run(run: TracedRun) -> Cell:
         verdict=run.verdict,
         reason=run.reason,
         unchecked=run.unchecked,
+        signature=run.trace.name,
         exercised=tuple(rule.name for rule in PROPERTIES if any(rule.witness(t) for t in transitions)),
     )
 
@@ -161,5 +162,9 @@ def _merged(kinds: Iterable[Kind]) -> Iterator[Kind]:
     ordered = sorted(kinds, key=lambda kind: (kind.property, kind.signature))
     for _, group in groupby(ordered, key=lambda kind: (kind.property, kind.signature)):
         same = list(group)
-        smallest = min(same, key=lambda kind: (operations_of(kind), kind.message.startswith("found, and not")))
-        yield replace(smallest, sightings=tuple(sighting for kind in same for sighting in kind.sightings))
+        # Of equals the last: the newest release.
+        smallest = min(
+            reversed(same), key=lambda kind: (operations_of(kind), kind.message.startswith("found, and not"))
+        )
+        sightings = tuple(sighting for kind in same for sighting in kind.sightings)
+        yield replace(smallest, sightings=sightings, found_on=smallest.sightings[-1].variant)

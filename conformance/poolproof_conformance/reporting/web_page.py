@@ -108,7 +108,7 @@ def _environment(docs_url: str | None, examples: Sequence[Counterexample]) -> En
         in_words=strip_words,
         link=_link,
         locks=_locks,
-        pages_lost=lambda count: f"{plural(count, 'cached page')} lost" if count else "nothing lost from the cache",
+        pages_lost=_pages_lost,
         rule_link=rule_link,
         seen_on=seen_on,
     )
@@ -149,6 +149,12 @@ def strip_words(strip: Strip) -> str:
         used = [f"pages [{run.start}, {run.end}) {run.what}" for run in lane.runs if run.kind in ("live", "pending")]
         lanes.append(f"{lane.member}: {'; '.join(used) or 'empty'}")
     return ". ".join(lanes)
+
+
+def _pages_lost(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{plural(count, 'cached page')} lost" if count else "nothing lost from the cache"
 
 
 def _link(known: KnownFailure) -> str | Markup:

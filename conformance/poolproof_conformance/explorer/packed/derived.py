@@ -48,9 +48,7 @@ class Derived:
     def live(self, lanes: Lanes, member: int) -> Column:
         """The set of live pages."""
         items = self.model.bands[member].items
-        return either(
-            self.backend, (self.page_bit(lanes, member, i) for i in items), partial(self.zero, lanes)
-        )
+        return either(self.backend, (self.page_bit(lanes, member, i) for i in items), partial(self.zero, lanes))
 
     def flying(self, lanes: Lanes, member: int) -> Column:
         """The set of live pages that the forward in flight reads."""
@@ -60,9 +58,7 @@ class Derived:
 
     def present(self, lanes: Lanes, member: int) -> Column:
         """The set of positions that have a page in the member."""
-        bits = (
-            self.backend.as_small(lanes[page_field(member, p)] != 0) << p for p in range(len(self.model.positions))
-        )
+        bits = (self.backend.as_small(lanes[page_field(member, p)] != 0) << p for p in range(len(self.model.positions)))
         return either(self.backend, bits, partial(self.zero, lanes))
 
     def ends(self, lanes: Lanes) -> Column:

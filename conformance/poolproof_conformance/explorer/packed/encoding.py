@@ -65,9 +65,9 @@ class Encoder:
         """Ids count from the first of their space."""
         if self.model.symmetry:
             return {}
-        first = {role: self.model.geometry.id_range(role) for role in ("full", "state")}  # type: ignore[arg-type]
-        names = {f"id.{item}": identifier - first["full"][0] for identifier, item in token_item.items()}
-        states = {f"sid.{item}": identifier - first["state"][0] for identifier, item in state_item.items()}
+        token_ids, state_ids = (self.model.geometry.id_range(role) for role in ("full", "state"))
+        names = {f"id.{item}": identifier - token_ids[0] for identifier, item in token_item.items()}
+        states = {f"sid.{item}": identifier - state_ids[0] for identifier, item in state_item.items()}
         return names | {name: value for name, value in states.items() if name in self.model.fields}
 
     def _token_items(self, frozen: Frozen) -> Iterator[tuple[int, int]]:

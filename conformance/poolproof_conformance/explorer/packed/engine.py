@@ -11,10 +11,10 @@ from poolproof_conformance.explorer.limits import Limits
 from poolproof_conformance.explorer.packed.derived import Derived
 from poolproof_conformance.explorer.packed.fields import Model
 from poolproof_conformance.explorer.packed.lanes import Chunk, Column, Lanes, NumPyBackend
-from poolproof_conformance.explorer.packed.stored import Stored
 from poolproof_conformance.explorer.packed.steps import Steps
+from poolproof_conformance.explorer.packed.stored import Stored
 from poolproof_conformance.explorer.packed.symmetry import Symmetry
-from poolproof_conformance.explorer.packed.wellformed import malformed
+from poolproof_conformance.explorer.packed.wellformed import exercised, malformed
 from poolproof_spec.operation import AnyOperation
 
 CHUNK = 1 << 14
@@ -96,6 +96,8 @@ class PackedEngine:
             symmetry=self.model.symmetry,
             verdict=verdict,
             reason=reason,
+            witnesses_reached=tuple(rule for rule in CHECKED if rule in self.steps.seen),
+            witnesses_unreached=tuple(rule for rule in CHECKED if rule not in self.steps.seen),
             checked=CHECKED,
         )
 
@@ -163,6 +165,9 @@ class PackedEngine:
     def _check_states(self, level: Column) -> None:
         for chunk in chunks(level, CHUNK):
             lanes = Lanes(Chunk(self.model, self.backend, chunk, self.derived.functions))
+            for rule, asks in exercised(self.derived, lanes):
+                if rule not in self.steps.seen and self.backend.any(asks()):
+                    self.steps.seen.add(rule)
             for rule, mask in malformed(self.derived, lanes):
                 if self.backend.any(mask):
                     rows = self.backend.which(mask)

@@ -4,7 +4,7 @@ Items are told by what owns a page, not by ids: each position of the prefix trie
 the order of its ids. Ids are fields of their own, and are left out where states that differ in names alone are one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from poolproof_conformance.errors import PoolproofError
@@ -21,7 +21,7 @@ TAKEN = (
     | op.Gate | op.Launch | op.Fire | op.Compact | op.Query
 )  # fmt: skip
 """The operations that this engine has."""
-MOST_PAGES = 12
+MOST_PAGES = 14
 """Usable pages of a member: its sets of pages are looked up in tables of two to that power."""
 MOST_POSITIONS = 5
 """Positions of the prefix trie."""
@@ -74,9 +74,9 @@ class Model:
         keys = {o.key[:n] for o in self._keyed() for n in range(1, len(o.key) + 1)}
         inner = {key[:-1] for key in keys}
         self.positions: list[Key] = sorted(keys, key=lambda key: (key not in inner, len(key), key))
-        """Every prefix of every key in the alphabet: those that another extends first, shallow ones before deep ones."""
+        """Every prefix of every key in the alphabet: those that another extends first, then shallow before deep."""
         self.inner = sum(key in inner for key in self.positions)
-        """How many of them another extends: only there a node may or may not end. At the others it ends where cached."""
+        """How many of them another extends: only there a node may or may not end; at the others it ends."""
         number = {key: index for index, key in enumerate(self.positions)}
         self.parent = [number.get(key[:-1], -1) for key in self.positions]
         self.depth = [len(key) for key in self.positions]
@@ -140,7 +140,7 @@ class Model:
         self.swa = list(self.geometry.with_role("swa"))
         self.state = list(self.geometry.with_role("state"))
 
-    def _most_tokens(self, demanding: list[op.DemandOperation]) -> int:
+    def _most_tokens(self, demanding: Sequence[op.DemandOperation]) -> int:
         """Token pages that one request can hold at most: what fits an empty arena, with their SWA pages if all have."""
         asking = [o for o in demanding if not isinstance(o, op.AllocStates | op.Recover)]
         if not asking:

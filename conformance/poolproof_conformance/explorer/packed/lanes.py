@@ -20,6 +20,8 @@ class NumPyBackend:
 
     carrier: Arithmetic = LANES
     most_words = 2
+    spills = True
+    """Whether what was seen can lie on disk and be looked up there."""
 
     def small(self, values: Any) -> Column:
         """A table, or a column made of Python ints."""

@@ -49,9 +49,7 @@ def _before(engine: PackedEngine, level: Column, state: Column) -> Column:
     raise AssertionError("a state was stored that no state of the level before leads to")
 
 
-def _walk(
-    engine: PackedEngine, stepper: Stepper, line: list[Column]
-) -> tuple[tuple[AnyOperation, ...], Frozen] | None:
+def _walk(engine: PackedEngine, stepper: Stepper, line: list[Column]) -> tuple[tuple[AnyOperation, ...], Frozen] | None:
     """Operations that lead along the line in the policy's pool, and the state at its end."""
     encoder, frozen = Encoder(engine.model), stepper.initial()
     history: tuple[AnyOperation, ...] = ()

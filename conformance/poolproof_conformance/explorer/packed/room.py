@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from poolproof_conformance.explorer.packed.derived import Derived
-from poolproof_conformance.explorer.packed.fields import page_field
+from poolproof_conformance.explorer.packed.fields import MOST_PAGES, page_field
 from poolproof_conformance.explorer.packed.lanes import Column, Lanes
 from poolproof_spec.occupancy import Occupancy
 from poolproof_spec.sweep import Sweep, sweep
@@ -112,9 +112,7 @@ class Room:
             for items in (some, others):
                 self._bind(lanes, band.index, span, items)
 
-    def _placed(
-        self, lanes: Lanes, demand: Sequence[Column | int], may_wait: bool
-    ) -> tuple[list[Span], list[Column]]:
+    def _placed(self, lanes: Lanes, demand: Sequence[Column | int], may_wait: bool) -> tuple[list[Span], list[Column]]:
         """As it lies if that will do; else moving what may move; else waiting, after which nothing is in flight."""
         backend, live = self.backend, self.live(lanes)
         pinned = [now | self.pending(lanes, band.index) for band, now in zip(self.bands, live, strict=True)]
@@ -228,14 +226,14 @@ class Room:
                 free = free & ~(there << lanes[f"{what}.{item}"])
             for number, active in fresh[member]:
                 least = free & -free
-                place = backend.look_up(self._log(), least % 4096) if size <= 12 else least
+                place = backend.look_up(self._log(), least)
                 lanes[f"{what}.{number}"] = backend.where(active, place, lanes[f"{what}.{number}"])
                 free = backend.where(active, free & (free - 1), free)
 
     def _log(self) -> Column:
         """A power of two to its exponent."""
         if not hasattr(self, "_exponents"):
-            self._exponents = self.backend.small([max(n.bit_length() - 1, 0) for n in range(4096)])
+            self._exponents = self.backend.small([max(n.bit_length() - 1, 0) for n in range(1 << MOST_PAGES)])
         return self._exponents
 
 

@@ -23,7 +23,7 @@ POLICIES: dict[str, tuple[bool, bool]] = {
     "evicts-locked": (False, False),
     "skips-spare-pass": (True, False),
 }
-"""Policies that this engine has: whether each looks at locks, and whether it spares what later victims made needless."""
+"""Policies that this engine has: whether each looks at locks, and whether it gives needless victims back."""
 
 
 def backend_named(device: str) -> NumPyBackend:
@@ -58,9 +58,7 @@ def run_packed(
     if resume and checkpoint is None:
         raise PackedError("--resume needs the folder of the checkpoint", "--checkpoint DIR --resume")
     stored = Stored(model, backend, folder=checkpoint, resume=resume, memory_bytes=limits.memory_bytes)
-    engine = PackedEngine(
-        model, stored, backend=backend, limits=limits, looks_at_locks=looks_at_locks, spares=spares
-    )
+    engine = PackedEngine(model, stored, backend=backend, limits=limits, looks_at_locks=looks_at_locks, spares=spares)
     result = engine.run(policy_name, on_progress)
     policy = policy_named(policy_name)
     histories = {rule: found_by(engine, broken, policy) for rule, broken in engine.broken.items()}

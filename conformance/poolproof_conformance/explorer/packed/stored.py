@@ -32,7 +32,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     levels: int = 0
     """Whole levels that are written."""
     transitions: int = 0
+    """Of all levels that were stepped: all but the last one, or all where the run is done."""
     seconds: float = 0.0
+    done: bool = False
+    """The last level led to nothing new."""
 
 
 class Stored:
@@ -80,6 +83,7 @@ class Stored:
             self.depth += 1
         else:
             self.frontier = level
+            self.progress = msgspec.structs.replace(self.progress, done=True)
             self._write_progress()
 
     def has_room(self, coming: int) -> bool:
@@ -90,7 +94,7 @@ class Stored:
         needed = 2 * (self._in_memory + 2 * coming * self.state_bytes) + LEAST_ROOM
         if needed <= self.memory_bytes:
             return True
-        if self.folder is not None and self._in_memory:
+        if self.folder is not None and self._in_memory and self.backend.spills:
             self._spill()
             return 4 * coming * self.state_bytes + LEAST_ROOM <= self.memory_bytes
         return False
@@ -163,6 +167,8 @@ class Stored:
             self.depth = number
             self._remember(level)
             self.has_room(len(level))
+        if self.progress.done:
+            self.frontier = self.frontier[:0]
 
     def _write_progress(self) -> None:
         if self.folder is not None:

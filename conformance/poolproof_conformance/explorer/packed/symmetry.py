@@ -23,9 +23,7 @@ class Symmetry:
         """For each state its representative."""
         if not self.moved:
             return states
-        parts = [
-            self._of(states[start : start + LANES_AT_ONCE]) for start in range(0, len(states), LANES_AT_ONCE)
-        ]
+        parts = [self._of(states[start : start + LANES_AT_ONCE]) for start in range(0, len(states), LANES_AT_ONCE)]
         return self.backend.concat(parts) if parts else states
 
     def _of(self, states: Column) -> Column:
@@ -56,7 +54,7 @@ class _Moved:
         """Field to the field that it is taken from."""
         self.tables: dict[str, list[int]] = {}
         """Field to a table of its new values by the old ones."""
-        number = {key: position for position, key in enumerate(model.positions)}
+        number: dict[tuple[int, ...], int] = {key: position for position, key in enumerate(model.positions)}
         to = [number[renaming.of_key(key)] for key in model.positions]
         tokens = {position: to[position] for position in range(len(to))}
         states = dict(tokens) if model.caches_states else {}

@@ -16,8 +16,9 @@ class PageTables:
         sets = range(1 << width)
         places = [[place for place in range(width) if pages >> place & 1] for pages in sets]
         self.width = width
-        self.bit = backend.small([0, *(1 << place for place in range(width))])
-        """Code to the set of that page."""
+        beyond = (1 << width.bit_length()) - 1 - width
+        self.bit = backend.small([0, *(1 << place for place in range(width)), *[0] * beyond])
+        """Code to the set of that page; empty for a code that no page has."""
         self.count = backend.small([len(found) for found in places])
         self.start = backend.small([found[0] + first if found else 0 for found in places])
         """Lowest page, as the sweep counts pages."""

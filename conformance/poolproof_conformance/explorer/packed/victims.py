@@ -157,6 +157,14 @@ class Choice:
                 kept = self.backend.where(spared, getattr(fewer, kind), getattr(self.evicted, kind))
                 setattr(self.evicted, kind, kept)
 
+    def count(self) -> Column:
+        """How many steps were taken."""
+        found = self.lanes.number(0)
+        for position in self.positions:
+            for some in (self.evicted.leaves, self.evicted.tombstones, self.evicted.states):
+                found = found + (some >> position & 1)
+        return found
+
     def needless(self) -> Column:
         """[P1] Where some proper prefix of the steps would have been enough."""
         none = self.lanes.number(0)
@@ -199,5 +207,3 @@ class Choice:
         if self.model.caches_states:
             lost = lost | (states & self.with_state & self.lanes["STATE LOCKED"])
         return lost != 0
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from poolproof_conformance.explorer.packed.derived import Derived
 from poolproof_conformance.explorer.packed.fields import page_field
 from poolproof_conformance.explorer.packed.lanes import Column, Lanes
@@ -14,6 +16,34 @@ def malformed(derived: Derived, lanes: Lanes) -> list[tuple[str, Column]]:
         ("extents-ordered", _out_of_order(derived, lanes)),
         ("pages-and-ids-partition", _shared(derived, lanes)),
         ("swa-within-full", _orphaned(derived, lanes)),
+    ]
+
+
+def exercised(derived: Derived, lanes: Lanes) -> list[tuple[str, Callable[[], Column]]]:
+    """(rule, lanes that put a question to it)."""
+    bands, nothing = derived.model.bands, lanes.number(0)
+
+    def occupied() -> Column:
+        count = nothing
+        for band in bands:
+            count = count + derived.backend.as_small(_occupied(derived, lanes, band.index) != 0)
+        return count
+
+    def pending() -> Column:
+        found = nothing
+        for band in bands:
+            name = f"pend.{band.index}"
+            found = found | lanes[name] if name in lanes else found
+        return found
+
+    def tombstoned() -> Column:
+        return lanes["CACHED"] & ~lanes["WITH SWA"] if derived.model.caches_swa else nothing
+
+    return [
+        ("pages-in-range", lambda: occupied() > 0),
+        ("extents-ordered", lambda: occupied() > 1),
+        ("pages-and-ids-partition", lambda: pending() != 0),
+        ("swa-within-full", lambda: tombstoned() != 0),
     ]
 
 

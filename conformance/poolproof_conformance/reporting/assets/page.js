@@ -10,9 +10,9 @@
   let shown = null; // slug of the counterexample that is mounted
   let step = 0;
 
-  /** The counterexample and step that the address names, or null: the overview. */
-  function named() {
-    let text = location.hash.slice(1);
+  /** The counterexample and step that an address names, or null: the overview. */
+  function named(address) {
+    let text = address;
     try { text = decodeURIComponent(text); } catch { return null; }
     const [, slug, number] = /^(.*?)(?:\/(\d+))?$/.exec(text);
     const index = slugs.indexOf(slug);
@@ -22,8 +22,8 @@
 
   const steps = () => [...viewer.querySelectorAll("article.step")];
 
-  function route() {
-    const to = named();
+  function route(address) {
+    const to = named(address);
     overview.hidden = to !== null;
     viewer.hidden = to === null;
     if (to === null) {
@@ -59,15 +59,22 @@
     document.title = `${shown}, step ${step} – ${title}`;
   }
 
+  /** Show an address at once, then set it: a browser tells of the change only after the next key may have come, and
+   * puts it off altogether while somebody holds a key down. */
+  function go(to) {
+    route(to);
+    location.hash = to;
+  }
+
   function walk(by) {
     const all = steps();
     const next = all[all.findIndex((article) => !article.hidden) + by];
-    if (next) location.hash = `${shown}/${next.dataset.step}`;
+    if (next) go(`${shown}/${next.dataset.step}`);
   }
 
   function leap(by) {
     const to = slugs[shown === null ? (by > 0 ? 0 : slugs.length - 1) : slugs.indexOf(shown) + by];
-    if (to !== undefined) location.hash = `${to}/${templates[slugs.indexOf(to)].dataset.from}`;
+    if (to !== undefined) go(`${to}/${templates[slugs.indexOf(to)].dataset.from}`);
   }
 
   const deeds = {
@@ -75,7 +82,7 @@
     previous: () => walk(-1),
     later: () => leap(1),
     earlier: () => leap(-1),
-    overview: () => { location.hash = ""; scrollTo(0, 0); },
+    overview: () => { go(""); scrollTo(0, 0); },
     help: () => (help.open ? help.close() : help.showModal()),
   };
   const keys = { j: "next", k: "previous", n: "later", p: "earlier", o: "overview", "?": "help" };
@@ -96,6 +103,7 @@
       document.getElementById("content").focus();
     }
   });
-  addEventListener("hashchange", route);
-  route();
+  const fromAddress = () => route(location.hash.slice(1));
+  addEventListener("hashchange", fromAddress);
+  fromAddress();
 })();
