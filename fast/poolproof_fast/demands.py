@@ -21,10 +21,12 @@ def check_size(*sizes: int) -> None:
 
 
 def _lanes(lengths: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    try:
-        lanes = np.asarray(lengths, dtype=np.int64)
-    except OverflowError:
-        raise SizeError(f"a size of more than 64 bits: must be between 0 and {LARGEST_QUANTITY}") from None
+    given = np.asarray(lengths)
+    if given.dtype == np.object_:
+        raise SizeError(f"a size of more than 64 bits: must be between 0 and {LARGEST_QUANTITY}")
+    if given.dtype.kind not in "iu":
+        raise SizeError(f"sizes of type {given.dtype}: must be integers between 0 and {LARGEST_QUANTITY}")
+    lanes = given.astype(np.int64, copy=False)
     check_size(int(lanes.min()), int(lanes.max()))
     return lanes
 

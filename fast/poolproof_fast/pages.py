@@ -60,9 +60,9 @@ class MemberPages:
         self.first_page, self.page_count = int(member.first_page), int(member.page_count)
         self.page_of, self.id_at = tables
         self.page_of_np, self.id_at_np = views
-        self.born = array("i", bytes(4 * len(self.page_of)))
+        self.born = array("q", bytes(8 * len(self.page_of)))
         """For each id: how many forwards had been launched when it was bound; a later one reads it."""
-        self.born_np = np.frombuffer(self.born, dtype=np.int32)
+        self.born_np = np.frombuffer(self.born, dtype=np.int64)
         self.waits: NDArray[np.int16] | None = None
         """For each page: events that it still waits for; made when the first page becomes pending."""
         self.vacant = bytearray(self.page_count)

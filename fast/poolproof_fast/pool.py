@@ -10,6 +10,7 @@ No operation reads device memory: what is free, bound, cached or in flight is kn
 page copies, fills and table entries in stream order. What an operation means is in docs/spec.md and in the reference.
 """
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -31,8 +32,9 @@ from poolproof_fast.flights import Flight
 from poolproof_fast.grants import Grant, Refusal
 from poolproof_fast.hygiene import Mode
 from poolproof_fast.ids import CACHED, QUEUED
+from poolproof_fast.nodes import Column, key_array
 from poolproof_fast.pages import Ids
-from poolproof_fast.prefix_cache import Handle, PrefixCache
+from poolproof_fast.prefix_cache import Handle, Key, PrefixCache
 from poolproof_fast.reclaim import Reclaim, largest
 from poolproof_fast.self_check import SelfCheck
 from poolproof_fast.store import NO_IDS, Store
@@ -78,14 +80,14 @@ class FastPool:
         self._has_states = geometry.has_role("state")
         self._state_members = list(geometry.with_role("state"))
         self._swa = [self.store.members[index] for index in geometry.with_role("swa")]
-        self.in_step = False
-        """Within `step`: the device tables wait."""
+        self._steps_open = 0
         self._check = SelfCheck(self) if debug else None
 
     # Demands: each may evict; a Refusal says why it cannot be met, and then nothing was evicted
 
     def alloc(self, tokens: int, *, may_wait: bool = True) -> Grant | Refusal:
-        """`tokens` new tokens."""
+        """`tokens` new tokens. Raises SizeError."""
+        tokens = operator.index(tokens)
         if not 0 <= tokens <= LARGEST_QUANTITY:
             check_size(tokens)
         pages = tokens if self._page_tokens == 1 else token_pages(tokens, self._page_tokens)
@@ -126,6 +128,7 @@ class FastPool:
 
         Raises SizeError.
         """
+        full, swa, states = operator.index(full), operator.index(swa), operator.index(states)
         if not 0 <= swa <= full or states < 0:
             raise SizeError(f"{full} FULL, {swa} SWA, {states} state pages: must be 0 <= SWA <= FULL, and 0 <= states")
         needed = (full, swa if self._has_swa else 0, states if self._has_states else 0)
@@ -210,23 +213,23 @@ class FastPool:
 
     # The prefix cache
 
-    def insert(self, key: Sequence[int], *, with_state: bool = False) -> Grant | Refusal:
+    def insert(self, key: Key, *, with_state: bool = False) -> Grant | Refusal:
         """Cache a prefix without evicting or waiting; the Grant has its new pages, to be written by the caller.
 
         Raises EmptyKeyError, NoStatesError.
         """
-        self._check_key(key, with_state)
-        full, swa, state = self.cache.missing(key, with_state)
+        keys = self._key(key, with_state)
+        full, swa, state = self.cache.missing(keys, with_state)
         needed = (full, swa, int(state))
         if not self._fits_now(needed):
             return self.reclaim.refuse(needed, may_wait=False)
-        bare = self.cache.bare_ids(key)
+        bare = self.cache.bare_ids(keys)
         grant = self.reclaim.place(needed, False, bare, CACHED)
-        self.cache.insert(key, grant.ids, int(grant.state_ids[0]) if state else 0)
+        self.cache.insert(keys, grant.ids, int(grant.state_ids[0]) if state else 0)
         self._done()
         return grant
 
-    def adopt(self, key: Sequence[int], ids: GivenIds, *, state_id: int = 0) -> Ids:
+    def adopt(self, key: Key, ids: GivenIds, *, state_id: int = 0) -> Ids:
         """Cache a prefix with a request's own pages: no page is allocated, copied or evicted.
 
         `ids` are the token ids of the last len(ids) pages of `key`; what is above them must be cached. What is cached
@@ -234,7 +237,7 @@ class FastPool:
         of the key without a gap; others are freed. Returns the token ids that were freed. Raises EmptyKeyError,
         UnknownIdError, DoubleFreeError, NoStatesError, and AdoptError where the pages above are not cached.
         """
-        self._check_key(key, state_id > 0)
+        keys = self._key(key, state_id > 0)
         own, store = _ids(ids), self.store
         store.tokens.check_held(own)
         states = _ids([state_id] if state_id else [])
@@ -243,7 +246,7 @@ class FastPool:
         if self._swa:
             bare = np.flatnonzero(self._swa[0].page_of_np[own] == 0)
             swa_from = int(bare[-1]) + 1 if len(bare) else 0
-        adopted = self.cache.adopt(key, own, len(key) - len(own) + swa_from, state_id)
+        adopted = self.cache.adopt(keys, own, len(keys) - len(own) + swa_from, state_id)
         store.tokens.owner_np[own] = CACHED
         store.states.owner_np[states] = CACHED
         for member in self._swa:
@@ -254,15 +257,13 @@ class FastPool:
         self._done()
         return adopted.duplicates_full
 
-    def match(self, key: Sequence[int]) -> int:
+    def match(self, key: Key) -> int:
         """Pages of the longest usable prefix, which is the most recently used now. Raises EmptyKeyError."""
-        self._check_key(key, False)
-        return self.cache.depth_of(self.cache.match(key))
+        return self.cache.depth_of(self.cache.match(self._key(key)))
 
-    def lock(self, key: Sequence[int]) -> Handle | None:
+    def lock(self, key: Key) -> Handle | None:
         """Match, and keep what was found from being evicted until `unlock`; None where nothing was found."""
-        self._check_key(key, False)
-        return self.cache.lock(key)
+        return self.cache.lock(self._key(key))
 
     def unlock(self, handle: Handle) -> None:
         """Give a lock back. Raises NotLockedError."""
@@ -280,11 +281,16 @@ class FastPool:
         """State id cached at the end of a locked prefix; 0 where there is none."""
         return self.cache.state_of(handle.node)
 
-    def _check_key(self, key: Sequence[int], with_state: bool) -> None:
+    def _key(self, key: Key, with_state: bool = False) -> Column:
+        """The key as the cache takes it."""
         if not len(key):
             raise EmptyKeyError("a prefix needs at least one page key")
         if with_state and not self.cache.caches_states:
             raise NoStatesError("this geometry caches no states; insert without one")
+        try:
+            return key_array(key)
+        except OverflowError:
+            raise SizeError("a page key of more than 64 bits: must be below 2**63") from None
 
     # Gates, forwards in flight, housekeeping
 
@@ -356,20 +362,29 @@ class FastPool:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Within it device tables wait: they are brought up to date once, at the end of the scheduler's step."""
-        self.in_step = True
+        """Within it device tables wait: they are brought up to date once, at the end of the scheduler's step.
+
+        A step within a step ends with the outer one.
+        """
+        self._steps_open += 1
         try:
             yield
         finally:
-            self.in_step = False
-            self.store.tables.flush()
+            self._steps_open -= 1
+            if not self._steps_open:
+                self.store.tables.flush()
+
+    @property
+    def in_step(self) -> bool:
+        """Whether device tables wait for the end of a step."""
+        return self._steps_open > 0
 
     def flush_tables(self) -> None:
         """Bring the device tables up to date now, also within a step: before a forward that was planned in it."""
         self.store.tables.flush()
 
     def _done(self) -> None:
-        if self.store.tables.apart and not self.in_step:
+        if self.store.tables.apart and not self._steps_open:
             self.store.tables.flush()
         if self._check is not None:
             self._check.check()

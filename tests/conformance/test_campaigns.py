@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from poolproof_conformance.campaigns.jobs import JobResult
 from poolproof_conformance.campaigns.lock import only_run
 from poolproof_conformance.campaigns.recording import Recording
 from poolproof_conformance.campaigns.rows import Cell
@@ -101,8 +102,24 @@ def test_two_shards_merge_into_the_whole(whole: Path, tmp_path: Path) -> None:
     parts = [str(tmp_path / "2.sqlite"), str(tmp_path / "1.sqlite")]
     assert done_jobs(Path(parts[0])).keys().isdisjoint(done_jobs(Path(parts[1])))
     campaign("merge", str(tmp_path / "both.sqlite"), *parts)
-    campaign("merge", str(tmp_path / "both.sqlite"), parts[0])  # once more changes nothing
-    assert told(tmp_path / "both.sqlite", tmp_path) == told(whole, tmp_path)
+    both = tmp_path / "both.sqlite"
+    with Store.read(both) as store:
+        seconds = store.seconds()
+    campaign("merge", str(both), parts[0])
+    with Store.read(both) as store:
+        assert store.seconds() == seconds, "merged once more, nothing changes"
+    assert told(both, tmp_path) == told(whole, tmp_path)
+
+
+def test_a_partial_part_makes_the_whole_partial(whole: Path, tmp_path: Path) -> None:
+    partial = tmp_path / "partial.sqlite"
+    with Recording.write(partial, settings()) as store:
+        cell = Cell(target="reference", core=None, mode=None, layout="swa2")
+        store.add_job(JobResult(cell=cell, stage=0, number=0, histories=1, operations=1), store.begin_run([cell]), 2.0)
+    for parts in ([whole, partial], [partial, whole]):
+        merged = tmp_path / f"{parts[0].stem}-first.sqlite"
+        campaign("merge", str(merged), *map(str, parts))
+        assert told(merged, tmp_path)["run_state"] == "partial"
 
 
 def test_two_workers_report_the_same(whole: Path, tmp_path: Path) -> None:
@@ -141,6 +158,17 @@ def test_a_target_that_hangs_or_dies_is_unknown_and_gets_a_fresh_process(
         (totals,) = store.cells()
     assert totals.verdict == "unknown"
     assert list(totals.doubts.items()) == [(reason, 6)], "three times in each job, then the job is left"
+
+
+def test_a_spent_budget_begins_nothing_and_says_so(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.sqlite"
+    assert run(["campaign", "merge", str(path), str(whole)]) == 1
+    before = done_jobs(path)
+    campaign(SLACK, "--budget", "0.1s", "--db", str(path))
+    assert "the budget of 0.1 s is spent" in capsys.readouterr().err
+    assert done_jobs(path) == before
 
 
 def test_nothing_run_is_unknown(tmp_path: Path) -> None:

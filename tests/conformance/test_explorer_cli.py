@@ -1,7 +1,6 @@
 """`poolproof explore`, as typed."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,8 @@
-"""The kit on the example's three pools: each reaches its level and no higher, and what fails is told so that it helps."""
+"""The kit on the example's three pools: each reaches its level and no higher; what fails is told so that it helps."""
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,7 @@ from poolproof_conformance.report import conformance_level
 from poolproof_conformance.traces import read_trace
 from poolproof_spec.geometry import Geometry, layout
 from poolproof_spec.operation import Alloc, Decode, Free, Query
-from poolproof_spec.outcome import Answer, Crashed, Done, Refused, Unsupported
+from poolproof_spec.outcome import Answer, Crashed, Refused, Unsupported
 from poolproof_spec.state import PoolState
 
 ROOT = Path(__file__).parents[2]
@@ -25,24 +26,25 @@ VIOLATED = {
     "ExactPool": set[str](),
 }
 """What each stage does not keep, at any level; docs/kit.md tells the same."""
+HISTORIES = {"SplitPool": 60, "JointPool": 250, "ExactPool": 120}
+"""Random ones: JointPool seldom evicts what it could spare."""
 REACHED = {"SplitPool": 0, "JointPool": 1, "ExactPool": 2}
 
 
 @pytest.fixture(scope="module")
-def stages(request: pytest.FixtureRequest) -> dict[str, type[PoolAdapter]]:
+def stages() -> Iterator[dict[str, type[PoolAdapter]]]:
     """The pools of the example, imported from their folder as its own tests do."""
-    patch = pytest.MonkeyPatch()
-    request.addfinalizer(patch.undo)
-    patch.syspath_prepend(str(EXAMPLE))
-    modules: list[ModuleType] = [__import__(f"level{level}") for level in (0, 1, 2)]
-    return {name: getattr(module, name) for name, module in zip(VIOLATED, modules, strict=True)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXAMPLE))
+        modules: list[ModuleType] = [__import__(f"level{level}") for level in (0, 1, 2)]
+        yield {name: getattr(module, name) for name, module in zip(VIOLATED, modules, strict=True)}
 
 
 @pytest.mark.parametrize("name", VIOLATED)
 def test_each_stage_reaches_its_level_and_no_higher(name: str, stages: dict[str, type[PoolAdapter]]) -> None:
     violated: set[str] = set()
     for histories in (
-        judging.random_histories(LAYOUTS, 250, 1),
+        judging.random_histories(LAYOUTS, HISTORIES[name], 1),
         judging.small_histories(LAYOUTS, 10, 1),
         judging.known_histories(LAYOUTS),
     ):
@@ -74,7 +76,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> tuple[int, 
 def test_the_example_passes_as_it_stands(tmp_path: Path) -> None:
     status, said = run_pytest(tmp_path, str(EXAMPLE), "-k", "not random")
     assert status == 0, said
-    assert "18 passed" in said or "16 passed, 2 skipped" in said, said
+    assert "16 passed, 2 skipped" in said, said
 
 
 WRONG = """
@@ -202,7 +204,6 @@ def test_no_answer_is_no_pass(tmp_path: Path) -> None:
 
 
 def test_an_empty_run_is_no_pass() -> None:
-    assert Done  # the words of an outcome are those of the specification
     result = judging.judge(Odd(), iter(()), 2, 600.0)
     assert (result.conformance.operations, result.conformance.verdict) == (0, "unknown")
 

@@ -49,6 +49,15 @@ def test_they_are_many_and_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 2_000_000
 
 
+def test_the_page_tells_their_numbers() -> None:
+    page = (FOLDER.parent / "docs" / "vectors.md").read_text()
+    rows = [line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and "schema" not in line]
+    told = {name.strip(" `").removesuffix(".json"): (kind.strip(), int(count)) for name, kind, count in rows}
+    assert told == {
+        name: (str(file.__struct_config__.tag), file.numberOfTests) for name, file in FILES.items()
+    }
+
+
 def test_every_flag_occurs_and_is_told() -> None:
     used = Counter(flag for file in FILES.values() for case in cases_of(file) for flag in case.flags)
     assert used.keys() == FLAGS.keys()

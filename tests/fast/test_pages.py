@@ -167,7 +167,8 @@ def test_a_float_stays_in_its_window() -> None:
     assert member.next_page(10, 20) == 15
     assert member.next_pages(10, 10, 20).tolist() == list(range(10, 20))
     member.bind_many(np.array([11, 12, 13], np.int32), np.array([1, 2, 3], np.int32), 0)
-    assert member.next_page(10, 20) == 10
+    assert member.next_page(10, 20) == 14, "where there is more room"
+    assert member.next_page(5, 15) == 10
     assert sorted(member.next_pages(7, 10, 20).tolist()) == [10, *range(14, 20)]
     assert sorted(member.next_pages(7, 5, 15).tolist()) == [*range(5, 11), 14]
     member.bind(10, 4, 0)

@@ -293,3 +293,26 @@ def test_an_adopted_request_is_cached_and_hits() -> None:
     assert pool.store.states.top == pool.store.states.size - 1
     pool.unlock(handle)
     assert not pool.lock([9])
+
+
+def test_a_step_within_a_step_ends_with_the_outer_one() -> None:
+    pool = FastPool(layout("swa2", 6400, SWA=32, FULL=32), tables_apart=True)
+    with pool.step():
+        with pool.step():
+            pool.alloc(1)
+        assert pool.in_step
+        pool.alloc(1)
+        assert pool.store.tables.launches == 0
+    assert pool.store.tables.launches == 1
+
+
+def test_sizes_and_keys_that_are_no_integers_of_64_bits_change_nothing() -> None:
+    pool = FastPool(layout("swa2", 6400, SWA=32, FULL=32))
+    before = abstraction(pool)
+    for bad in (lambda: pool.alloc(1.5), lambda: pool.reserve(1.5, 1), lambda: pool.insert([0.5])):  # type: ignore[arg-type, list-item]
+        with pytest.raises(TypeError):
+            bad()
+    for call in (lambda: pool.decode([1.5] * 100), lambda: pool.insert([2**63]), lambda: pool.match([1, 2**70])):  # type: ignore[list-item]
+        with pytest.raises(SizeError):
+            call()
+    assert abstraction(pool) == before

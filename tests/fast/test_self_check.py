@@ -47,7 +47,7 @@ def write_pending(pool: FastPool) -> None:
 
 
 def leak_page(pool: FastPool) -> None:
-    pool.store.bind(0, pool.store.states.take(1), None)
+    pool.store.bind(0, pool.store.states.take(1), pool.store.room(0, pool.store.members[0].page_count))
     pool.store.states.owner_np[:] = 0
 
 

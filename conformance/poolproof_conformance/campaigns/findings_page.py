@@ -14,8 +14,7 @@ HEAD = """# Findings
 
 What a campaign found on released engines, each kind of failure once with its smallest trace. These are gaps against
 [this project's contract](spec.md), which asks more than the engine's own: its notes call the certificate by which it
-decides when to stop evicting sufficient, not complete. No history broke byte accounting, ids, payloads, locks or gates
-where the table below names no rule W1 to W6, P7 or P9.
+decides when to stop evicting sufficient, not complete.
 
 A kind is a rule and a signature of the cause: layout, what is asked, the answer, what the rule finds, kinds of victims,
 and what else took part (a closed gate, an open group, a lock). It is counted with every tree core and compaction mode
@@ -53,6 +52,20 @@ def _lines(index: Findings, folder: Path, link: str) -> Iterator[str]:
         yield from _table(index, [(None, older)], link, with_causes=False)
 
 
+SOUND = ("W1", "W2", "W3", "W4", "W5", "W6", "P7", "P9", "G1")
+"""Rules whose violation would corrupt memory."""
+
+
+def _soundness(index: Findings) -> str:
+    broken = {property_named(finding.property).code for finding in index.findings}.intersection(SOUND)
+    if broken:
+        return f"Rules that keep memory sound are among them: {', '.join(sorted(broken))}."
+    return (
+        "No history broke byte accounting, ids, ownership or payloads (W1 to W6), moved a page that must not move "
+        "(P7), took what is locked (P9), or had a grant that was not what was asked for (G1)."
+    )
+
+
 def _facts(index: Findings) -> Iterator[str]:
     yield "| target | cells | histories | operations | without an answer | kinds |"
     yield "|---|---|---|---|---|---|"
@@ -63,7 +76,7 @@ def _facts(index: Findings) -> Iterator[str]:
         numbers = (facts.cells, f"{facts.histories:,}", f"{facts.operations:,}", facts.doubts, kinds)
         yield f"| {facts.target} | {' | '.join(map(str, numbers))} |"
     yield ""
-    yield f"Seed {index.seed}; {plural(round(index.seconds / 60), 'minute')} of one worker in all."
+    yield f"{_soundness(index)} Seed {index.seed}; {plural(round(index.seconds / 60), 'minute')} of one worker in all."
 
 
 def _grouped(findings: Sequence[Finding]) -> list[tuple[Cause | None, list[Finding]]]:

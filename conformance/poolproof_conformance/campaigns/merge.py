@@ -23,6 +23,7 @@ def merge_files(out: Path, paths: Sequence[Path]) -> Recording:
                     "merge files of one campaign only: the same --seed, the same poolproof",
                 )
         merged = Recording.write(out, settings)
-        for store in stores:
+        # The last run tells whether the whole is complete: it is not if one of the parts is partial.
+        for store in sorted(stores, key=lambda store: store.run_state() == "partial"):
             merged.absorb(store)
     return merged

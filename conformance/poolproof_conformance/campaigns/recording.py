@@ -94,8 +94,9 @@ class Recording(Store):
             for table in ("job", "doubt", "sighting"):
                 self._copy(other, table, renamed, new)
             self._copy(other, "shrunk", renamed, None)
-            runs = other._connection.execute("SELECT seconds, state FROM run").fetchall()
-            self._connection.executemany("INSERT INTO run (seconds, state) VALUES (?, ?)", [tuple(run) for run in runs])
+            if new:
+                run = (other.seconds(), other.run_state())
+                self._connection.execute("INSERT INTO run (seconds, state) VALUES (?, ?)", run)
         return len(new)
 
     def cell_number(self, cell: Cell) -> int:

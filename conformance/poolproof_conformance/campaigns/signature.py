@@ -29,13 +29,14 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def failing_step(run: HistoryRun, property_name: str, like: str = "") -> tuple[StepRecord, str] | None:
-    """The first step that violates the rule, and what is found there; if `like` is given, with that signature's core."""
+    """The first step that violates the rule, and what is found; only one with the core of `like`, if given."""
     core = tuple(like.split(SEPARATOR)[:CORE_LENGTH])
     for step in run.steps:
         for finding in step.findings:
-            if finding.property == property_name and finding.verdict == "violated":
-                if not like or core_of(step, finding.message) == core:
-                    return step, finding.message
+            if finding.property != property_name or finding.verdict != "violated":
+                continue
+            if not like or core_of(step, finding.message) == core:
+                return step, finding.message
     return None
 
 

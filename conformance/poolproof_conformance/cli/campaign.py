@@ -149,6 +149,8 @@ def run(
     )
     interrupted = False
     with Recording.write(path, plan.settings()) as store, only_run(path):
+        if store.seconds() >= budget_s:
+            note(f"the budget of {budget_s:g} s is spent: no job is begun; give a larger --budget to go on.")
         try:
             with _workers(count, history_limit_s, ray_address) as workers, progress_told(budget_s) as tell:
                 run_campaign(store, plan, workers, tell)

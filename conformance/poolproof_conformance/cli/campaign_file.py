@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from poolproof_conformance.campaigns.store import Store
 
 
-@click.command(epilog="Exit codes: as for a run.")
+@click.command(short_help="Tell what a campaign found so far.", epilog="Exit codes: as for a run.")
 @click.argument("path", metavar="DB", type=click.Path(path_type=Path))
 @json_option
 def show(path: Path, json_path: Path | None) -> int:
@@ -32,7 +32,7 @@ def show(path: Path, json_path: Path | None) -> int:
         return told(store, json_path)
 
 
-@click.command(epilog="Exit codes: as for a run.")
+@click.command(short_help="Put several files of one campaign together.", epilog="Exit codes: as for a run.")
 @click.argument("out", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("paths", metavar="DB...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @json_option
@@ -51,7 +51,7 @@ def merge(out: Path, paths: tuple[Path, ...], json_path: Path | None) -> int:
         return told(store, json_path)
 
 
-@click.command(epilog="Exit codes: 0 written; 2 an error.")
+@click.command(short_help="Make a page of what a campaign found.", epilog="Exit codes: 0 written; 2 an error.")
 @click.argument("path", metavar="DB", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--traces",

@@ -22,7 +22,6 @@ from poolproof_conformance.cli.terminal import (
 from poolproof_conformance.errors import PoolproofError
 from poolproof_conformance.explorer.configuration import Configuration
 from poolproof_conformance.explorer.configurations import FAMILY, LARGE, configuration_named
-from poolproof_conformance.explorer.counterexample import violations
 from poolproof_conformance.explorer.exploration import Counts, Engine, Exploration
 from poolproof_conformance.explorer.limits import Limits
 from poolproof_conformance.explorer.policies import REFERENCE, policy_named, policy_names
@@ -165,6 +164,7 @@ def _plain(
     on_progress: Callable[[Counts], None],
 ) -> Exploration:
     """The reference engine, its violations confirmed by the ordinary runner."""
+    from poolproof_conformance.explorer.counterexample import violations  # takes its time to import
     from poolproof_conformance.explorer.reference_engine import ReferenceEngine
 
     policy = policy_named(policy_name)

@@ -94,14 +94,14 @@ QUICK = 4
 """Operations up to which a catch takes a second or so."""
 
 
-def catch(name: str) -> tuple[int, int] | None:
+def catch(name: str, symmetry: bool = False) -> tuple[int, int] | None:
     """(operations, distinct states until then) of the shortest history by which the pool is caught; None if it is not.
 
     The history is run again by the ordinary runner before it counts.
     """
     wrong = next(wrong for wrong in FAULTY if wrong.name == name)
     configuration, policy = configuration_named(CAUGHT[name].configuration), policy_named(name)
-    engine = ReferenceEngine(configuration, policy)
+    engine = ReferenceEngine(configuration, policy, symmetry=symmetry)
     result = engine.run(until=lambda found: wrong.caught_by[0] in found)
     found = engine.found.get(wrong.caught_by[0])
     if found is None or confirmed(configuration, policy, found) is None:
@@ -113,11 +113,12 @@ def main(arguments: Iterable[str] | None = None) -> int:
     """Explore and tell; 1 where some pool is not caught as the table says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="every wrong pool, not only those that are quickly caught")
+    parser.add_argument("--symmetry", action="store_true", help="with states that differ in names alone as one")
     wanted = parser.parse_args(None if arguments is None else list(arguments))
     names = [name for name, where in CAUGHT.items() if wanted.all or where.operations <= QUICK]
     missed = 0
     for name in names:
-        found, where = catch(name), CAUGHT[name]
+        found, where = catch(name, wanted.symmetry), CAUGHT[name]
         as_told = found is not None and found[0] == where.operations
         missed += not as_told
         told = "not caught" if found is None else f"{found[0]} operations, {found[1]} states"

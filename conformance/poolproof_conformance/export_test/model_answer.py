@@ -1,7 +1,5 @@
 """What the model demands of an engine at the last operation of a trace, its members anchored as the engine's are."""
 
-from typing import cast
-
 import msgspec
 from msgspec.structs import replace
 
@@ -45,7 +43,7 @@ def model_answer(trace: Trace) -> ModelAnswer:
         ) from None
     lost = [had - has for had, has in zip(_cached(before), _cached(pool.observe()), strict=True)]
     return ModelAnswer(
-        demand=cast(AnyDemand, trace.operations[-1]),
+        demand=trace.operations[-1],
         granted=isinstance(outcome, Granted),
         lost_tokens=lost[0] * trace.geometry.page_tokens,
         keeps_all=not any(lost),

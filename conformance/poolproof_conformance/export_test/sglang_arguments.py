@@ -11,7 +11,7 @@ LAYER_BYTES = 32
 CONV_ROW_BYTES = 16
 """Bytes of one row of the convolution state: 8 channels in 16-bit."""
 TEMPORAL_BYTES = 128
-"""The temporal state of shape (1, 4, 8) in 32-bit that a 176-byte state page holds beside a (3, 8) convolution state."""
+"""The temporal state, (1, 4, 8) in 32-bit, that a 176-byte state page holds beside a (3, 8) convolution state."""
 REQUEST_ROWS = 4
 
 

@@ -1,4 +1,4 @@
-"""What the kit runs, without pytest: histories of three kinds, each judged up to a level, failures shrunk and written."""
+"""What the kit runs, without pytest: histories of three kinds, judged up to a level; failures shrunk and written."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

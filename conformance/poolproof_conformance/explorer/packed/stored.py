@@ -16,8 +16,8 @@ from poolproof_conformance.errors import PoolproofError
 from poolproof_conformance.explorer.packed.fields import Model
 from poolproof_conformance.explorer.packed.lanes import Column, NumPyBackend
 
-LEAST_ROOM = 1 << 26
-"""Bytes that a level needs beside what is stored, at least."""
+LEAST_ROOM = 1 << 28
+"""Bytes that are needed beside what is stored: columns, and the successors that are sorted at once."""
 
 
 class CheckpointError(PoolproofError):
@@ -183,9 +183,15 @@ def fingerprint(model: Model) -> str:
 
 def _save(path: Path, states: Any) -> None:
     """Write an array as a whole or not at all."""
+    temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
             np.save(file, states)
-        Path(file.name).replace(path)
+        temporary.replace(path)
+        temporary = None
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}", "another --checkpoint folder, or more room") from None
+    finally:
+        if temporary is not None:  # also where the run was interrupted
+            temporary.unlink(missing_ok=True)
