@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from poolproof_fast.runs import where
 from poolproof_fast.staging import Words
 from poolproof_spec.geometry import Geometry, Role
 
@@ -86,10 +87,14 @@ class Hygiene:
         width = self._widths[index]
         if width == 0:
             return self._dirty_astride(index, pages)
+        if not len(pages):
+            return pages
+        by_page = where(pages)
         grid = self._owners_np[: len(self._owners_np) // width * width].reshape(-1, width)
-        was = grid[pages]
-        grid[pages] = 1 + index
-        return self._reported(index, pages, (was != 1 + index) & (was != NOBODY))
+        was = grid[by_page]
+        foreign = (was != 1 + index) & (was != NOBODY)
+        grid[by_page] = 1 + index
+        return self._reported(index, pages, foreign)
 
     def own(self, index: int, pages: int | Words) -> None:
         """The member has filled these pages itself: moves and writes of whole pages."""
@@ -100,7 +105,7 @@ class Hygiene:
 
     def _reported(self, index: int, pages: Words, foreign: npt.NDArray[np.bool_]) -> Words:
         """The pages with a foreign granule, where the role is filled at all; `foreign` is [pages, granules]."""
-        return pages[foreign.any(axis=1)] if self._fills[index] else pages[:0]
+        return pages[foreign.any(axis=1)] if self._fills[index] and foreign.any() else pages[:0]
 
     def _dirty_astride(self, index: int, pages: Words) -> Words:
         """As `dirty`, for pages whose ends may lie inside a granule."""

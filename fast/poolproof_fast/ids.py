@@ -6,6 +6,7 @@ import numpy as np
 
 from poolproof_fast.errors import DoubleFreeError, UnknownIdError
 from poolproof_fast.pages import Ids
+from poolproof_fast.runs import where
 
 FREE, HELD, CACHED, QUEUED = 0, 1, 2, 3
 """An id is free, held by a request, held by the cache, or freed into the open group."""
@@ -35,7 +36,7 @@ class IdSpace:
             self.owner[self.free[self.top]] = owner
             return self.free_np[self.top : self.top + 1].copy()
         ids = self.free_np[self.top : self.top + count].copy()
-        self.owner_np[ids] = owner
+        self.owner_np[where(ids)] = owner
         return ids
 
     def give_back(self, ids: Ids) -> None:
@@ -46,7 +47,7 @@ class IdSpace:
             self.owner[identifier] = FREE
         elif count:
             self.free_np[self.top : self.top + count] = ids
-            self.owner_np[ids] = FREE
+            self.owner_np[where(ids)] = FREE
         self.top += count
 
     def free_ids(self) -> Ids:
@@ -69,12 +70,15 @@ class IdSpace:
         if int(ids.min()) < 1 or int(ids.max()) >= len(self.owner):
             odd = int(ids[(ids < 1) | (ids >= len(self.owner))][0])
             raise UnknownIdError(self._unknown(odd))
-        held = self.owner_np[ids] == HELD
+        by_id = where(ids)
+        held = self.owner_np[by_id] == HELD
         if not held.all():
             raise UnknownIdError(self._unknown(int(ids[~held][0])))
+        if isinstance(by_id, slice):
+            return
         order = np.arange(len(ids), dtype=np.int32)
-        self.place_np[ids] = order
-        once = self.place_np[ids] == order
+        self.place_np[by_id] = order
+        once = self.place_np[by_id] == order
         if not once.all():
             raise DoubleFreeError(f"{self.name} id {int(ids[~once][0])} is given twice in one call; free each id once")
 

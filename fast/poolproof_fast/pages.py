@@ -9,6 +9,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
+from poolproof_fast.runs import Where, where
 from poolproof_spec.geometry import Member
 
 Pages = NDArray[np.int32]
@@ -190,39 +191,36 @@ class MemberPages:
         return _joined(found)
 
     def bind_many(self, pages: Pages, ids: Ids, launches: int) -> None:
-        """Give each id its vacant page, as `next_pages` found them."""
-        count = len(ids)
-        self.page_of_np[ids] = pages
-        self.born_np[ids] = launches
-        first, last = int(pages[0]), int(pages[-1])
-        if self.kind == "up" and last - first == count - 1:  # in order and without a gap
-            run = slice(first, last + 1)
-        elif self.kind == "down" and first - last == count - 1:
-            run, ids = slice(last, first + 1), ids[::-1]
-        else:
-            run = pages  # type: ignore[assignment]
-        self.id_at_np[run] = ids
-        self.vacant_np[run] = 0
-        self.bound_np[run] = 1
-        self.live += count
-        self.taken += count
+        """Give each id its vacant page."""
+        by_id, by_page = where(ids), where(pages)
+        self.page_of_np[by_id] = pages
+        self.born_np[by_id] = launches
+        self.id_at_np[by_page] = ids
+        self.vacant_np[by_page] = 0
+        self.bound_np[by_page] = 1
+        self.live += len(ids)
+        self.taken += len(ids)
         self._stretch(pages)
 
     def release_many(self, ids: Ids) -> Pages:
         """Take the pages of ids away, each id given once; returns the pages, which are vacant now."""
-        pages = self.page_of_np[ids]
-        self.page_of_np[ids] = 0
-        self.id_at_np[pages] = 0
-        self.bound_np[pages] = 0
+        by_id = where(ids)
+        pages: Pages = self.page_of_np[by_id].copy()
+        by_page = where(pages)
+        self.page_of_np[by_id] = 0
+        self.id_at_np[by_page] = 0
+        self.bound_np[by_page] = 0
         self.live -= len(ids)
-        self.vacate_many(pages)
+        self._vacate_many(pages, by_page)
         return pages
 
     def vacate_many(self, pages: Pages) -> None:
         """Pages that are bound to no id become vacant."""
-        if not len(pages):
-            return
-        self.vacant_np[pages] = 1
+        if len(pages):
+            self._vacate_many(pages, where(pages))
+
+    def _vacate_many(self, pages: Pages, by_page: Where) -> None:
+        self.vacant_np[by_page] = 1
         self.taken -= len(pages)
         low, high = int(pages.min()), int(pages.max()) + 1
         self.lowest_vacant = min(self.lowest_vacant, low)
@@ -232,13 +230,14 @@ class MemberPages:
 
     def rebind(self, sources: Pages, destinations: Pages) -> Ids:
         """The ids at `sources` are at `destinations` now; sources stay taken. Returns the ids."""
-        ids = self.id_at_np[sources]
+        old, new = where(sources), where(destinations)
+        ids: Ids = self.id_at_np[old].copy()
         self.page_of_np[ids] = destinations
-        self.id_at_np[sources] = 0
-        self.id_at_np[destinations] = ids
-        self.bound_np[sources] = 0
-        self.bound_np[destinations] = 1
-        self.vacant_np[destinations] = 0
+        self.id_at_np[old] = 0
+        self.id_at_np[new] = ids
+        self.bound_np[old] = 0
+        self.bound_np[new] = 1
+        self.vacant_np[new] = 0
         self.taken += len(ids)
         self._stretch(destinations)
         return ids

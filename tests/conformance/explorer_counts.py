@@ -28,6 +28,7 @@ UP_TO_NAMES: dict[str, tuple[int, int, int]] = {
     "swa2-handles": (492, 3645, 16),
     "swa2-gate": (186, 1966, 11),
     "swa2-event": (328, 2140, 11),
+    "swa2-group": (256, 2816, 7),
     "swa2-pages": (78, 606, 11),
     "mamba2-pending": (1601, 10379, 14),
     "mamba2-split": (467, 3631, 12),

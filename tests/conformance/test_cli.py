@@ -99,7 +99,7 @@ def test_failing_target_is_unknown(trace_file: Path, tmp_path: Path, capsys: pyt
         (["explain", "{trace}", "--tokens", "1", "--states", "1"], "not both", "poolproof explain --help"),
         (["targets", "install", "reference"], "only releases", "poolproof targets install sglang=="),
         (["conform", "nobody"], "unknown target 'nobody'", "poolproof targets list"),
-        (["conform", "fast"], "not there yet", "poolproof conform reference"),
+        (["conform", "fast:tpu"], "no such variant of the fast pool", "use fast"),
     ],
 )
 def test_wrong_command_exits_2_with_one_line_what_and_one_line_fix(

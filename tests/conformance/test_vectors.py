@@ -53,9 +53,7 @@ def test_the_page_tells_their_numbers() -> None:
     page = (FOLDER.parent / "docs" / "vectors.md").read_text()
     rows = [line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and "schema" not in line]
     told = {name.strip(" `").removesuffix(".json"): (kind.strip(), int(count)) for name, kind, count in rows}
-    assert told == {
-        name: (str(file.__struct_config__.tag), file.numberOfTests) for name, file in FILES.items()
-    }
+    assert told == {name: (str(file.__struct_config__.tag), file.numberOfTests) for name, file in FILES.items()}
 
 
 def test_every_flag_occurs_and_is_told() -> None:
@@ -86,14 +84,23 @@ def test_files_obey_their_schema(name: str) -> None:
         jsonschema.validate(document, schema)
 
 
+PINNING = {"GateClosed", "Pending", "InFlight"}
+"""Flags of cases in which it matters where pages lie: only there may a pool with places of its own be left unjudged."""
+
+
 @pytest.mark.parametrize("target", ["reference", "fast"])
 def test_pools_of_this_project_pass(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "vectors.json"
     assert run(["vectors", "verify", str(FOLDER), "--target", target, "--json", str(path)]) == 0
     rows = [row for row in json.loads(path.read_text())["files"] if row["target"]]
-    judged = {row["file"]: row["passed"] / FILES[row["file"]].numberOfTests for row in rows}
-    assert judged.keys() == set(NAMES)
-    assert min(judged.values()) > 0.85, "nearly every case can be judged, whatever place its pages take"
+    assert {row["file"] for row in rows} == set(NAMES)
+    for row in rows:
+        skipped = {case for cases in row["skipped"].values() for case in cases}
+        file = FILES[row["file"]]
+        assert row["passed"] + len(skipped) == file.numberOfTests
+        assert len(skipped) < file.numberOfTests / 3
+        assert [case.tcId for case in cases_of(file) if case.tcId in skipped and not PINNING & set(case.flags)] == []
+        assert target == "fast" or not skipped
 
 
 class GreedyPool(JointPool):
@@ -182,6 +189,31 @@ def test_an_empty_file_is_no_pass(tmp_path: Path) -> None:
     file = replace(FILES["fits"], testGroups=(), numberOfTests=0, notes={})
     (tmp_path / "fits.json").write_text(vector_text(file))
     assert run(["vectors", "verify", str(tmp_path)]) == 1
+
+
+DYING = """
+import os
+from poolproof_conformance.child_server import serve_standard_streams
+from poolproof_conformance.reference_adapter import ReferenceAdapter
+
+class Dying(ReferenceAdapter):
+    def apply(self, operation):
+        os._exit(3)
+
+serve_standard_streams(Dying(target="dying"))
+"""
+
+
+def test_a_target_that_dies_leaves_it_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (group, *_), source = FILES["demand"].testGroups, FILES["demand"]
+    tests = group.tests[:2]
+    notes = {flag: source.notes[flag] for case in tests for flag in case.flags}
+    file = replace(source, testGroups=(replace(group, tests=tests),), numberOfTests=2, notes=notes)
+    (tmp_path / "demand.json").write_text(vector_text(file))
+    (tmp_path / "dying.py").write_text(DYING)
+    assert run(["vectors", "verify", str(tmp_path)]) == 0
+    assert run(["vectors", "verify", str(tmp_path), "--target", str(tmp_path / "dying.py")]) == 2
+    assert "unknown: demand 1: " in capsys.readouterr().out
 
 
 def test_text_and_reading_are_inverse() -> None:

@@ -114,8 +114,8 @@ def _verified(folder: Path, target: Target | None, check_sum: bool) -> tuple[Ver
         for judged in _on_target(files, target):
             of_target = f"{judged.file}: {plural(judged.passed, 'case')} as expected on {target.title}"
             _tell(of_target, judged.differences, f"{judged.file}, of {target.title}")
-            for reason, count in judged.skipped.most_common():
-                say(f"  not judged, {plural(count, 'case')}: {reason}")
+            for reason, skipped in judged.skipped.items():
+                say(f"  not judged, {plural(len(skipped), 'case')}: {reason}")
             for doubt in judged.doubts[:MOST_SHOWN]:
                 say(f"  unknown: {doubt}")
             found, unjudged, passed = (
@@ -123,7 +123,7 @@ def _verified(folder: Path, target: Target | None, check_sum: bool) -> tuple[Ver
                 unjudged + len(judged.doubts),
                 passed + judged.passed,
             )
-            told = {"passed": judged.passed, "differences": judged.differences, "skipped": dict(judged.skipped)}
+            told = {"passed": judged.passed, "differences": judged.differences, "skipped": judged.skipped}
             rows.append({"file": judged.file, "target": target.name, **told, "doubts": judged.doubts})
     return "violated" if found else "holds" if passed and not unjudged else "unknown", rows
 

@@ -17,7 +17,7 @@ from poolproof_conformance.traces import write_trace
 from poolproof_conformance.vectors.counterexamples import known_traces
 from poolproof_conformance.vectors.export import vector_files
 from poolproof_conformance.vectors.vector_format import AnyVectorFile
-from poolproof_conformance.wording import arena_words, call_words, plural
+from poolproof_conformance.wording import arena_words, call_words
 from poolproof_spec.catalogue import property_named
 from poolproof_spec.geometry import layout_name
 from poolproof_spec.transition import Transition
@@ -88,7 +88,8 @@ def written(adapter: Adapter, failure: Failure, level: int, seed: int, folder: P
 def failure_lines(failure: Failure, path: Path) -> Iterator[str]:
     """A failure in words: the rule, the smallest history, what was found, and what to type next."""
     rule, (geometry, operations) = property_named(failure.property), failure.history
-    yield f"{rule.code} {rule.name} (level {rule.level}): {plural(failure.count, 'history').replace('ys', 'ies')}"
+    histories = "1 history" if failure.count == 1 else f"{failure.count} histories"
+    yield f"{rule.code} {rule.name} (level {rule.level}): {histories}"
     yield f"  {rule.claim} {rule.source}"
     yield f"  smallest: {arena_words(geometry)}"
     yield from (f"    {index}. {call_words(operation)}" for index, operation in enumerate(operations))

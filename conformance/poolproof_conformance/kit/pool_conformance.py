@@ -80,7 +80,7 @@ class PoolConformance:
             pytest.xfail(f"known failures: {', '.join(self.known_failures)}; {len(judged.differences)} cases differ")
         assert not shown, f"{len(judged.differences)} cases of {name} differ\n" + "\n".join(shown)
         if not judged.passed:
-            pytest.skip(f"no case applies: {dict(judged.skipped)}")
+            pytest.skip(f"no case applies: {'; '.join(judged.skipped)}")
 
     def _adapter(self) -> Adapter:
         return type(self).adapter()

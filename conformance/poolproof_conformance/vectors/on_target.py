@@ -43,8 +43,8 @@ class Judged(msgspec.Struct, kw_only=True):
     file: str
     passed: int = 0
     differences: list[Difference] = []
-    skipped: Counter[str] = msgspec.field(default_factory=Counter)
-    """Why cases were not judged, and how many."""
+    skipped: dict[str, list[int]] = {}
+    """Why cases were not judged, and which: their ids."""
     doubts: list[str] = []
     """Cases to which the target gave no usable answer."""
 
@@ -93,7 +93,7 @@ def judge_file(
             try:
                 found = list(judge.differs(group.geometry, case))
             except _SkippedError as reason:
-                result.skipped[str(reason)] += 1
+                result.skipped.setdefault(str(reason), []).append(case.tcId)
             except (_DoubtError, TargetFailureError) as reason:
                 result.doubts.append(f"{name} {case.tcId}: {reason}")
             else:
