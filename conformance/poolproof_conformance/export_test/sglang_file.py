@@ -1,6 +1,5 @@
 """A test in released SGLang's own API: it imports torch and sglang, and nothing of poolproof."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from textwrap import fill
@@ -10,27 +9,29 @@ from poolproof_conformance.export_test import sglang_templates as pieces
 from poolproof_conformance.export_test.export_errors import ExportError
 from poolproof_conformance.export_test.model_answer import ModelAnswer, model_answer
 from poolproof_conformance.export_test.sglang_arguments import factory_arguments
+from poolproof_conformance.export_test.sglang_calls import OTHER, call_line, group_is_open, states_in_tree
 from poolproof_conformance.export_test.texts import WIDTH, docstring, test_name
 from poolproof_conformance.trace_format import Trace
 from poolproof_conformance.wording import arena_words, plural
 from poolproof_spec import operation as op
-from poolproof_spec.geometry import Geometry, layout_name
+from poolproof_spec.catalogue import property_named
+from poolproof_spec.geometry import layout_name
 
 FACTORIES = {
     "swa2": "init_unified_swa_pools",
     "mamba2": "init_unified_mamba_pools",
     "tri": "init_unified_mamba_swa_pools",
 }
-LONGEST_LIST = 8
-"""Longer runs of page keys are written as a range."""
-OTHER = "poolproof export-test TRACE --for pytest"
+TOLD = frozenset({"complete", "first-sufficient", "irredundant", "preserving", "within-quota"})
+"""Properties that a wrong answer to a demand tells: granted or not, and at what cost."""
 NEEDS = "Needs sglang with its unified memory pools, and torch. It uses a GPU where there is one."
 
 
 def sglang_text(trace: Trace) -> str:
     """The file's text. Raises ExportError where the trace cannot be told in that API."""
     answer = model_answer(trace)
-    calls = [_call(trace.geometry, operation) for operation in trace.operations]
+    check_shown(trace)
+    calls = [call_line(trace.geometry, operation) for operation in trace.operations]
     body = "\n".join(_body(trace, calls, answer))
     helpers = "\n".join(_helpers(trace))
     rest = f"{helpers}\n\ndef {test_name(trace)}() -> None:\n{body}\n"
@@ -57,7 +58,7 @@ def _head(trace: Trace, rest: str) -> str:
     except UnsupportedGeometryError as error:
         raise ExportError(f"{trace.name}: {error}", OTHER) from None
     kinds = ["ComponentType.FULL"] + ["ComponentType.SWA"] * geometry.has_role("swa")
-    kinds += ["ComponentType.MAMBA"] * _states_in_tree(geometry)
+    kinds += ["ComponentType.MAMBA"] * states_in_tree(geometry)
     told = {"FULL": "full", "SWA": "swa", "MAMBA": "mamba"}
     counts = (told[kind.partition(".")[2]] for kind in kinds)
     return pieces.HEAD.format(
@@ -74,15 +75,10 @@ def _head(trace: Trace, rest: str) -> str:
     )
 
 
-def _states_in_tree(geometry: Geometry) -> bool:
-    """Prefixes are cached with states where a page is one token."""
-    return geometry.has_role("state") and geometry.page_tokens == 1
-
-
 def _helpers(trace: Trace) -> Iterator[str]:
     """The functions that the calls need, each once."""
     kinds = {type(operation) for operation in trace.operations}
-    with_states = _states_in_tree(trace.geometry)
+    with_states = states_in_tree(trace.geometry)
     if kinds & {op.Alloc, op.Extend, op.Decode}:
         yield pieces.REFUSED
     if op.Insert in kinds:
@@ -111,63 +107,18 @@ def _helpers(trace: Trace) -> Iterator[str]:
         yield pieces.FREE
     if op.FreeWindow in kinds:
         yield pieces.FREE_WINDOW
+    if group_is_open(trace):
+        yield pieces.QUEUED
 
 
-def _call(geometry: Geometry, operation: op.AnyOperation) -> str:
-    """The line that carries one operation out; a demand's is an expression of whether it was granted."""
-    match operation:
-        case op.Insert(key=key, state=state):
-            if state != _states_in_tree(geometry):
-                what = "with a state" if state else "without a state"
-                raise ExportError(f"insert {what}: sglang's tree takes none such in this layout", OTHER)
-            return f"insert(pool, {_pages(key)})"
-        case op.Match(key=key):
-            return f"match(pool, {_pages(key)})"
-        case op.LockPrefix(name=name, key=key):
-            return f"{_handle(name)} = pool.cache.lock(match(pool, {_pages(key)}))"
-        case op.Unlock(name=name):
-            return f"pool.cache.unlock({_handle(name)})"
-        case op.UnlockWindow(name=name):
-            return f"pool.cache.release_swa({_handle(name)})"
-        case op.Alloc(name=name, tokens=tokens):
-            return f"alloc(pool, {_quoted(name)}, {tokens})"
-        case op.Extend(name=name, prefix_lens=prefixes, seq_lens=seqs):
-            return f"extend(pool, {_quoted(name)}, {list(prefixes)}, {list(seqs)})"
-        case op.Decode(name=name, seq_lens=seqs):
-            return f"decode(pool, {_quoted(name)}, {list(seqs)})"
-        case op.ExtendTail(name=name, prefix_len=prefix, seq_len=seq, tail=tail):
-            return f"extend_tail(pool, {_quoted(name)}, {prefix}, {seq}, {tail})"
-        case op.AllocStates(name=name, count=count):
-            return f"alloc_states(pool, {_quoted(name)}, {count})"
-        case op.Free(name=name) | op.FreeWindow(name=name):
-            return f"{op.operation_name(operation)}(pool, {_quoted(name)})"
-        case op.GroupBegin():
-            return "pool.allocator.free_group_begin()"
-        case op.GroupEnd():
-            return "pool.allocator.free_group_end()"
-        case op.Gate(open=is_open):
-            return f"pool.gate_open = {is_open}"
-        case op.Compact():
-            return "pool.allocator.flush_opportunistic()"
-        case op.Query():
-            return "pool.allocator.available_size()"
-        case _:
-            name = op.operation_name(operation)
-            raise ExportError(f"{name}: this needs what the engine's scheduler does, which a small test has not", OTHER)
-
-
-def _pages(key: Sequence[int]) -> str:
-    """Page keys as source text; a long run of them as a range."""
-    is_run = len(key) > LONGEST_LIST and list(key) == list(range(key[0], key[0] + len(key)))
-    return f"list(range({key[0]}, {key[0] + len(key)}))" if is_run else str(list(key))
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name)
-
-
-def _handle(name: str) -> str:
-    return "lock_" + "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
+def check_shown(trace: Trace) -> None:
+    """Raises ExportError where all that the trace shows violated is nothing that an answer to a demand tells."""
+    violated = {property_named(name).name for known in trace.expected.targets for name in known.violates}
+    told = TOLD | {"deferred-frees"} if group_is_open(trace) else TOLD
+    if violated and not violated & told:
+        raise ExportError(
+            f"{trace.name} shows {', '.join(sorted(violated))} violated, which no answer to a demand tells", OTHER
+        )
 
 
 def _body(trace: Trace, calls: Sequence[str], answer: ModelAnswer) -> Iterator[str]:
@@ -187,6 +138,8 @@ def _body(trace: Trace, calls: Sequence[str], answer: ModelAnswer) -> Iterator[s
         yield '    assert lost == dict.fromkeys(lost, 0), f"nothing cached need go: lost {lost}"'
     else:
         yield f'    assert lost["full"] <= {answer.lost_tokens}, f"no more need go: lost {{lost}}"'
+        if group_is_open(trace):
+            yield '    assert not queued(pool), f"grouped frees count once something goes: {queued(pool)} still wait"'
 
 
 def _verdict(answer: ModelAnswer) -> str:

@@ -199,6 +199,13 @@ def free(pool: SimpleNamespace, name: str) -> None:
         pool.requests.mamba_allocator.free(states)
 '''
 
+QUEUED = '''
+def queued(pool: SimpleNamespace) -> int:
+    """Tokens whose free waits in the open group."""
+    groups = ("free_group", "free_page_reps_group", "full_page_reps_group", "full_free_group")
+    return sum(len(tokens) for name in groups for tokens in getattr(pool.allocator, name, None) or ())
+'''
+
 FREE_WINDOW = '''
 def free_window(pool: SimpleNamespace, name: str) -> None:
     """The request's pages of sliding-window layers have left the window."""
