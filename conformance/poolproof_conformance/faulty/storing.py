@@ -155,7 +155,7 @@ class MovesWritten(Store):
 class CopiesBackwards(Store):
     """Runs its batches of moves in the wrong order."""
 
-    def make_room(self, needed: Needed, may_wait: bool) -> tuple[list[Window], tuple[int, ...], int]:
+    def make_room(self, needed: Needed, may_wait: bool) -> tuple[list[Window | None], tuple[int, ...], int]:
         """All are found, then all are run, the last one first."""
         self._batches: list[tuple[int, Pages, Pages]] = []
         found = super().make_room(needed, may_wait)
