@@ -24,9 +24,11 @@ from poolproof_conformance.errors import PoolproofError
 from poolproof_conformance.explain import explain_demand, explanation_lines
 from poolproof_conformance.run import run_history
 from poolproof_conformance.target_names import Target
-from poolproof_conformance.trace_format import Expected, Trace
+from poolproof_conformance.trace_format import Expected, Trace, TreeCore
 from poolproof_conformance.traces import parse_trace, write_trace
 
+DEFAULT_CORE: TreeCore = "rust"
+"""The tree core that the engine ships as its default."""
 INDEX = "index.json"
 """The file beside the traces that tells what they are."""
 
@@ -154,6 +156,7 @@ def _collected(rows: Sequence[KindRow], names: Sequence[str], adapters: _Adapter
     smallest = min(there, key=lambda row: (row.operations, len(row.trace), row.trace_file))
     slug = kind_slug(smallest.property, smallest.signature)
     trace = parse_trace(smallest.trace.encode(), smallest.trace_file)
+    smallest = _on_default_core(smallest, trace, adapters)
     known = {name: _on(name, smallest, trace, adapters) for name in names}
     expected = Expected(
         outcomes=trace.expected.outcomes,
@@ -172,10 +175,19 @@ def _collected(rows: Sequence[KindRow], names: Sequence[str], adapters: _Adapter
         core=smallest.cell.core,
         mode=smallest.cell.mode,
         modes=tuple(_named(row.cell.mode for row in there)),
-        cores=tuple(_named(row.cell.core for row in there)),
+        cores=tuple(_named(row.cell.core for row in (*there, smallest))),
         histories=sum(row.histories for row in there),
         shown_by=shown,
     )
+
+
+def _on_default_core(kind: KindRow, trace: Trace, adapters: _Adapters) -> KindRow:
+    """The kind as the default tree core shows it, if it does: so that a replay of the page needs few processes."""
+    if kind.cell.core in (None, DEFAULT_CORE):
+        return kind
+    other = replace(kind, cell=replace(kind.cell, core=DEFAULT_CORE))
+    shown = _on(kind.cell.target, other, trace, adapters).expected.targets[0].violates
+    return other if kind.property in shown else kind
 
 
 def _explanation(adapter: Adapter, trace: Trace) -> str:

@@ -157,7 +157,7 @@ FAMILY: tuple[Configuration, ...] = (
     Configuration(
         name="mamba2-split",
         about="Two prefixes of two pages that part after the first: nodes split, states stay at their ends.",
-        geometry=layout("mamba2", 224, STATE=48, FULL=32),
+        geometry=layout("mamba2", 256, STATE=48, FULL=32),
         operations=(
             *inserts(AB, AC, state=True),
             *inserts(A),
