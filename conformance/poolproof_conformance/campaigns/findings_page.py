@@ -48,7 +48,10 @@ def _lines(index: Findings, folder: Path, link: str) -> Iterator[str]:
     older = [finding for finding in index.findings if finding.target != newest]
     if older:
         yield f"\n## Kinds not found on {newest}\n"
-        yield "Found on an older release only, by the same campaign: what has changed since."
+        yield (
+            "Found by the campaign on an older release only: mostly what has changed since. Where the newer one says "
+            "yes, the same history violates the rule there too."
+        )
         yield from _table(index, [(None, older)], link, with_causes=False)
 
 
