@@ -34,7 +34,7 @@ mutations: .venv/made ## Change the specification in small ways; each must turn 
 
 test: .venv/made ## Run the tests on two cores
 	$(BIN)/poolproof targets install $(TARGETS)
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 gpu: .venv/made ## Run what needs a CUDA device, and measure the kernels; results/gpu.json
 	$(BIN)/python -m pytest -m gpu -q -rs
