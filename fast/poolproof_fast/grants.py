@@ -1,7 +1,9 @@
-"""What the fast pool answers to a demand."""
+"""What the fast pool answers to a demand. Structs that are made in C: one is made for every call."""
 
 from collections.abc import Callable
 from typing import Any, Literal
+
+import msgspec
 
 from poolproof_fast.pages import Ids
 from poolproof_spec.outcome import Blocked, Impossible
@@ -11,37 +13,32 @@ Explain = Callable[[Any, Any], Reason]
 """What was demanded, and the numbers of the moment, into words."""
 
 
-class Grant:
+class Grant(msgspec.Struct, eq=False, gc=False):
     """The demand was met; true."""
 
-    __slots__ = ("batches", "evicted", "ids", "state_ids", "swa_ids", "waited")
-
-    def __init__(self, ids: Ids, swa_ids: Ids, state_ids: Ids) -> None:
-        self.ids = ids
-        """Token ids that have a new FULL page."""
-        self.swa_ids = swa_ids
-        """Token ids that have a new SWA page: the last of `ids`, or those that were recovered."""
-        self.state_ids = state_ids
-        self.evicted = 0
-        """Eviction steps that were taken for it."""
-        self.waited = 0
-        """Events that were waited for."""
-        self.batches: tuple[int, ...] = ()
-        """Index of each member that pages were moved in: one launch each."""
+    ids: Ids
+    """Token ids that have a new FULL page."""
+    swa_ids: Ids
+    """Token ids that have a new SWA page: the last of `ids`, or those that were recovered."""
+    state_ids: Ids
+    evicted: int = 0
+    """Eviction steps that were taken for it."""
+    waited: int = 0
+    """Events that were waited for."""
+    batches: tuple[int, ...] = ()
+    """Index of each member that pages were moved in: one launch each."""
 
     def __bool__(self) -> Literal[True]:
         return True
 
 
-class Refusal:
+class Refusal(msgspec.Struct, eq=False, gc=False):
     """The demand was not met and nothing was evicted; false."""
 
-    __slots__ = ("_explain", "_needed", "_reason", "_snapshot")
-
-    def __init__(
-        self, reason: Reason = None, explain: Explain | None = None, needed: Any = None, snapshot: Any = None
-    ) -> None:
-        self._reason, self._explain, self._needed, self._snapshot = reason, explain, needed, snapshot
+    _reason: Reason = None
+    _explain: Explain | None = None
+    _needed: Any = None
+    _snapshot: Any = None
 
     @property
     def reason(self) -> Reason:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from poolproof_fast.prefix_cache import PrefixCache, Victims
-from poolproof_fast.question import Lanes, Question
+from poolproof_fast.question import NOTHING, Lanes, Question
 from poolproof_fast.victims import LEAF, Row
 from poolproof_fast.walk import Walk
 
@@ -24,6 +24,9 @@ FEW = 16
 """Up to so many steps are looked at one by one, where nothing is pinned: that costs less than arrays."""
 GROWTH = 2
 """From the third on, each portion of victims is that many times as large as all before it."""
+
+
+NO_VICTIMS = Victims(rows=[])
 
 
 class Planner:
@@ -34,8 +37,8 @@ class Planner:
 
     def plan(self, question: Question) -> Victims | None:
         """V, in policy order; empty where the demand fits as is, None where no set of legal steps suffices."""
-        if question.fits_after(()):
-            return self.cache.walk().take(0)
+        if question.could_fit(NOTHING) and (question.pins is None or question.fits_after(())):
+            return NO_VICTIMS
         victims = self.first_sufficient(question)
         return None if victims is None else self.spared(question, victims)
 
@@ -46,7 +49,7 @@ class Planner:
         if row is None:
             return None
         portion = Victims(rows=[row])
-        if question.fits_after((portion,)):
+        if question.could_fit(row[2:5]) and (question.pins is None or question.fits_after((portion,))):
             return portion
         if not question.could_fit(self.cache.evictable):
             return None

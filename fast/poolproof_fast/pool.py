@@ -72,7 +72,7 @@ class FastPool:
         self.store = Store(geometry, device, kernels, tables_apart, hygiene, poison_freed=debug)
         self.cache = PrefixCache(geometry)
         self.reclaim = Reclaim(self.store, self.cache)
-        self._most_tokens = self.reclaim.most_tokens
+        self._most_tokens = self.reclaim.most_tokens * geometry.page_tokens
         self.group_open = False
         self.queued: list[tuple[Ids, Ids]] = []
         """(token ids, state ids) that were freed into the open group."""
@@ -87,13 +87,17 @@ class FastPool:
 
     def alloc(self, tokens: int, *, may_wait: bool = True) -> Grant | Refusal:
         """`tokens` new tokens. Raises SizeError."""
-        tokens = operator.index(tokens)
+        if type(tokens) is not int:
+            tokens = operator.index(tokens)
+        if tokens > self._most_tokens and not self.queued:
+            if tokens > LARGEST_QUANTITY:
+                check_size(tokens)
+            reclaim = self.reclaim
+            pages = token_pages(tokens, self._page_tokens) if self._page_tokens > 1 else tokens
+            return Refusal(None, reclaim.bound_of, (pages, pages * self._has_swa, 0), reclaim.snapshot())
         if not 0 <= tokens <= LARGEST_QUANTITY:
             check_size(tokens)
-        pages = tokens if self._page_tokens == 1 else token_pages(tokens, self._page_tokens)
-        if pages > self._most_tokens and not self.queued:
-            reclaim = self.reclaim
-            return Refusal(None, reclaim.bound_of, (pages, pages * self._has_swa, 0), reclaim.snapshot())
+        pages = token_pages(tokens, self._page_tokens) if self._page_tokens > 1 else tokens
         return self._reserve((pages, pages * self._has_swa, 0), may_wait, NO_IDS)
 
     def extend(self, prefix_lens: Sequence[int], seq_lens: Sequence[int], *, may_wait: bool = True) -> Grant | Refusal:

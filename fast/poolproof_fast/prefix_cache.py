@@ -213,10 +213,11 @@ class PrefixCache:
 
     def evict(self, victims: Victims) -> None:
         """Take the steps: legal ones, in policy order; nodes and flags only, the pages are the pool's to free."""
-        freed = take_steps(self.tree, victims)
+        full, swa, state = take_steps(self.tree, victims)
         for totals in (self.cached, self.evictable):
-            for role, pages in enumerate(freed):
-                totals[role] -= pages
+            totals[0] -= full
+            totals[1] -= swa
+            totals[2] -= state
 
     # Observing
 

@@ -128,7 +128,7 @@ class Reclaim:
     ) -> Grant:
         store = self.store
         full, swa, state = needed
-        ends = store.ends_as_it_lies(needed) if windows is None else []
+        ends = store.ends_as_it_lies(needed) if windows is None and store.has_floats else None
         ids = store.tokens.take(full, owner) if full else NO_IDS
         state_ids = store.states.take(state, owner) if state else NO_IDS
         new = swa - len(recovered)
@@ -138,8 +138,12 @@ class Reclaim:
         given = (ids, swa_ids, state_ids)
         for index, role in enumerate(store.role_of):
             if len(given[role]):
-                window = windows[index] if windows is not None else store.room(index, ends[index])
-                assert window is not None, "a member that is asked for pages has a window"
+                window = store.whole[index]
+                if ends is not None:
+                    window = store.room(index, ends[index])
+                elif windows is not None:
+                    assert windows[index] is not None, "a member that is asked for pages has a window"
+                    window = windows[index]  # type: ignore[assignment]
                 store.bind(index, given[role], window)
         return Grant(ids, swa_ids, state_ids)
 

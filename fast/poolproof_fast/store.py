@@ -70,7 +70,11 @@ class Store:
         self._page_bytes = [int(member.page_bytes) for member in geometry.members]
         self._anchored_up = [member.anchored and member.kind == "up" for member in geometry.members]
         self._anchored_down = [member.anchored and member.kind == "down" for member in geometry.members]
-        self._floats = any(member.kind == "float" for member in geometry.members)
+        self.has_floats = any(member.kind == "float" for member in geometry.members)
+        """Where there is none, each member has one side to grow to and needs to be told of no window."""
+        self.whole: list[Window] = [(member.first_page, member.page_count) for member in self.members]
+        """All usable pages of each member."""
+        self._apart, self._tells_frees = self.tables.apart, self.tables.apart or poison_freed
 
     # What fits
 
@@ -99,7 +103,7 @@ class Store:
         ask for it, so that they need not cling to what lies below them.
         """
         ends = [member.page_count for member in self.members]
-        if self._floats:
+        if self.has_floats:
             limit = int(self.geometry.total_bytes)
             for index in range(len(ends) - 1, -1, -1):
                 member, size = self.members[index], self._page_bytes[index]
@@ -130,7 +134,7 @@ class Store:
             member.bind(page, identifier, self.flights.launched)
             if self.hygiene.dirty_one(index, page):
                 self.arena.fill(index, page, self.hygiene.value(index))
-            if self.tables.apart:
+            if self._apart:
                 self.tables.touch(index, identifier, page)
             return
         pages = member.next_pages(len(ids), start, end)
@@ -146,12 +150,16 @@ class Store:
         member = self.members[index]
         if len(ids) == 1:
             identifier = int(ids[0])
-            self._released(index, identifier, member.release(identifier))
+            page = member.release(identifier)
+            if self._tells_frees:
+                self._released(index, identifier, page)
         elif len(ids):
-            self._released(index, ids, member.release_many(ids))
+            pages = member.release_many(ids)
+            if self._tells_frees:
+                self._released(index, ids, pages)
 
     def _released(self, index: int, ids: int | Ids, pages: int | Pages) -> None:
-        if self.tables.apart:
+        if self._apart:
             self.tables.touch(index, ids, pages)
         if self.poison_freed:
             self.arena.fill(index, pages, POISON)
