@@ -10,6 +10,7 @@ from poolproof_fast.victims import LEAF, STATE, TOMBSTONE, Victims
 if TYPE_CHECKING:
     from poolproof_fast.tree import Tree
 
+NO_IDS: Int32s = np.empty(0, dtype=np.int32)
 FEW = 4
 """Up to so many steps are taken one by one."""
 
@@ -50,8 +51,10 @@ def freed_ids(tree: "Tree", victims: Victims) -> tuple[Int32s, Int32s, Int32s]:
     nodes, ids = tree.nodes, tree.pages.ids_view
     if len(victims) == 1:
         _, node, full, swa, state, _ = victims.rows()[0]
-        run = ids[nodes.start[node] : nodes.start[node] + nodes.length[node]].copy()
-        return run[:full], run[:swa], np.array([nodes.state_id[node]] if state else [], dtype=np.int32)
+        start = nodes.start[node]
+        run = ids[start : start + nodes.length[node]].copy()
+        states = np.array([nodes.state_id[node]], dtype=np.int32) if state else NO_IDS
+        return run if full else NO_IDS, run if swa else NO_IDS, states
     starts = nodes.start_view[victims.node]
     full_ids = _gathered(ids, starts, victims.full)
     same = victims.swa is victims.full or bool((victims.swa == victims.full).all())

@@ -82,6 +82,7 @@ class FastPool:
         self._swa = [self.store.members[index] for index in geometry.with_role("swa")]
         self._steps_open = 0
         self._check = SelfCheck(self) if debug else None
+        self._has_more_to_do = debug or self.store.tables.apart
 
     # Demands: each may evict; a Refusal says why it cannot be met, and then nothing was evicted
 
@@ -142,7 +143,8 @@ class FastPool:
         if self.queued:
             self._flush_group()
         answer = self.reclaim.reserve(needed, may_wait, recovered)
-        self._done()
+        if self._has_more_to_do:
+            self._done()
         return answer
 
     # Frees

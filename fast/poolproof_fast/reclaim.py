@@ -52,7 +52,9 @@ class Reclaim:
         nothing_pinned = store.gate_open and (may_wait or not store.flights.unfired)
         if not nothing_pinned and not self._could_ever_fit(needed):
             return self.impossible(needed)  # before anything is looked at that takes longer with more pages
-        victims = self.planner.plan(self.question(needed, may_wait))
+        free_ids = store.tokens.top, store.states.top
+        pins = None if nothing_pinned else store.pins(may_wait)
+        victims = self.planner.plan(Question(store.rule, store.members, self.cache, needed, free_ids, pins))
         if victims is None:
             return self.refuse(needed, may_wait)
         count = len(victims)
@@ -106,10 +108,8 @@ class Reclaim:
         freed = self.cache.freed_ids(victims)
         self.cache.evict(victims)
         for index, role in enumerate(store.role_of):
-            if len(freed[role]):
-                store.release(index, freed[role])
-        if len(freed[0]):
-            store.tokens.give_back(freed[0])
+            store.release(index, freed[role])
+        store.tokens.give_back(freed[0])
         if len(freed[2]):
             store.states.give_back(freed[2])
 
