@@ -29,7 +29,7 @@ from poolproof_fast.errors import (
 )
 from poolproof_fast.events import CudaEvent, Event, PlainEvent
 from poolproof_fast.flights import Flight
-from poolproof_fast.grants import Grant, Refusal
+from poolproof_fast.grants import Grant, Reason, Refusal
 from poolproof_fast.hygiene import Mode
 from poolproof_fast.ids import CACHED, QUEUED
 from poolproof_fast.nodes import Column, key_array
@@ -72,6 +72,7 @@ class FastPool:
         self.store = Store(geometry, device, kernels, tables_apart, hygiene, poison_freed=debug)
         self.cache = PrefixCache(geometry)
         self.reclaim = Reclaim(self.store, self.cache)
+        self._snapshot = self.reclaim.snapshot
         self._most_tokens = self.reclaim.most_tokens * geometry.page_tokens
         self.group_open = False
         self.queued: list[tuple[Ids, Ids]] = []
@@ -93,13 +94,16 @@ class FastPool:
         if tokens > self._most_tokens and not self.queued:
             if tokens > LARGEST_QUANTITY:
                 check_size(tokens)
-            reclaim = self.reclaim
-            pages = token_pages(tokens, self._page_tokens) if self._page_tokens > 1 else tokens
-            return Refusal(None, reclaim.bound_of, (pages, pages * self._has_swa, 0), reclaim.snapshot())
+            return Refusal(None, self._bound_of_tokens, tokens, self._snapshot())
         if not 0 <= tokens <= LARGEST_QUANTITY:
             check_size(tokens)
         pages = token_pages(tokens, self._page_tokens) if self._page_tokens > 1 else tokens
         return self._reserve((pages, pages * self._has_swa, 0), may_wait, NO_IDS)
+
+    def _bound_of_tokens(self, tokens: int, counts: tuple[int, ...]) -> Reason:
+        """The bound that so many tokens fail, in the numbers of a snapshot."""
+        pages = token_pages(tokens, self._page_tokens)
+        return self.reclaim.bound_of((pages, pages * self._has_swa, 0), counts)
 
     def extend(self, prefix_lens: Sequence[int], seq_lens: Sequence[int], *, may_wait: bool = True) -> Grant | Refusal:
         """A prefill batch: request r grows from prefix_lens[r] to seq_lens[r] tokens."""
