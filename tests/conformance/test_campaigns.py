@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -138,7 +139,7 @@ def test_interrupted_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path
     process.send_signal(signal.SIGINT)
     _, noted = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"to go on: poolproof campaign {SLACK} --db {path}" in noted
+    assert f"to go on: poolproof campaign {shlex.quote(SLACK)} --db {shlex.quote(str(path))}" in noted
     summary = json.loads(report.read_text())
     assert summary["run_state"] == "partial"
     assert sum(cell["histories"] for cell in summary["targets"]) == sum(done_jobs(path).values()) > 0
