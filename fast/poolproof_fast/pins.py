@@ -37,13 +37,13 @@ def pins_of(members: Sequence[MemberPages], flights: Flights, gate_open: bool, m
     return [_pins(member, flights, gate_open, may_wait) for member in members]
 
 
-def nothing_pinned(members: Sequence[MemberPages], flights: Flights, gate_open: bool, may_wait: bool) -> bool:
+def nothing_pinned(flights: Flights, gate_open: bool, may_wait: bool) -> bool:
     """Whether no member has a pinned page."""
     return gate_open and (may_wait or not flights.unfired)
 
 
 def _pins(member: MemberPages, flights: Flights, gate_open: bool, may_wait: bool) -> Pins:
-    if nothing_pinned((), flights, gate_open, may_wait) or not member.taken:
+    if nothing_pinned(flights, gate_open, may_wait) or not member.taken:
         return Pins(0, 0, 0, member.live, None)
     mask = pinned_mask(member, flights, gate_open, may_wait)
     found = mask.tobytes()

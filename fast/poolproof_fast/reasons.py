@@ -81,7 +81,7 @@ class Blockers:
         roles = zip(self.members, self.rule.role_of, strict=True)
         if not self.rule.loose(*[member.live - freed[role] + needed[role] for member, role in roles]):
             return False
-        if nothing_pinned(self.members, self.flights, gate_open, may_wait):
+        if nothing_pinned(self.flights, gate_open, may_wait):
             return True
         freed_ids = self.cache.all_ids() if "locks" in lifted else self._evictable_ids()
         arguments: list[int] = []

@@ -11,6 +11,7 @@ import numpy as np
 from poolproof_fast.grants import Grant, Refusal
 from poolproof_fast.ids import HELD
 from poolproof_fast.pages import Ids, MemberPages
+from poolproof_fast.pins import nothing_pinned
 from poolproof_fast.planner import Planner
 from poolproof_fast.prefix_cache import PrefixCache, Victims
 from poolproof_fast.question import Needed, Question
@@ -49,12 +50,9 @@ class Reclaim:
 
     def _reserve_under_pressure(self, needed: Needed, may_wait: bool, recovered: Ids) -> Grant | Refusal:
         store = self.store
-        nothing_pinned = store.gate_open and (may_wait or not store.flights.unfired)
-        if not nothing_pinned and not self._could_ever_fit(needed):
+        if not nothing_pinned(store.flights, store.gate_open, may_wait) and not self._could_ever_fit(needed):
             return self.impossible(needed)  # before anything is looked at that takes longer with more pages
-        free_ids = store.tokens.top, store.states.top
-        pins = None if nothing_pinned else store.pins(may_wait)
-        victims = self.planner.plan(Question(store.rule, store.members, self.cache, needed, free_ids, pins))
+        victims = self.planner.plan(self.question(needed, may_wait))
         if victims is None:
             return self.refuse(needed, may_wait)
         count = len(victims)

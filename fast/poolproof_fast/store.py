@@ -90,7 +90,7 @@ class Store:
 
     def pins(self, may_wait: bool) -> list[Pins] | None:
         """What cannot move now; None where everything can."""
-        if nothing_pinned(self.members, self.flights, self.gate_open, may_wait):
+        if nothing_pinned(self.flights, self.gate_open, may_wait):
             return None
         return pins_of(self.members, self.flights, self.gate_open, may_wait)
 

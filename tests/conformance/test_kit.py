@@ -1,5 +1,6 @@
 """The kit on the example's three pools: each reaches its level and no higher; what fails is told so that it helps."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,6 +118,23 @@ def test_what_fails_is_told_with_its_smallest_history(tmp_path: Path) -> None:
     trace = read_trace(tmp_path / "poolproof-traces" / "own-split-first-sufficient.json")
     assert len(trace.operations) <= 3
     assert "1 failed" in said
+
+
+def test_vectors_that_differ_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "test_differing.py"
+    setup = "from level0 import SplitPool\nfrom poolproof_conformance.kit import PoolConformance\n"
+    setup += "class TestWrong(PoolConformance):\n    adapter, level = SplitPool, 2\n    vectors_differ = "
+
+    def judged(count: int) -> tuple[int, str]:
+        file.write_text(f'{setup}{{"counterexamples": ({count}, "a split pool")}}\n')
+        return run_pytest(tmp_path, file.name, "-k", "test_vectors and counterexamples")
+
+    status, said = judged(0)
+    found = re.search(r"0 cases of counterexamples are known to differ \(a split pool\), (\d+) do", said)
+    assert status == 1 and found and int(found[1]) > 0, said
+    status, said = judged(int(found[1]))
+    assert status == 0 and "1 xfailed" in said, said
+    assert judged(int(found[1]) + 1)[0] == 1, "fewer differ than is known: the list is stale"
 
 
 class Odd(PoolAdapter):
